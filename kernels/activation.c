@@ -54,52 +54,42 @@ static double act_slope(enum act kind, double x)
     return 0.0;
 }
 
+/* Where the number is that makes element i of F columns: gated, of 2F. */
+static int64_t gate_at(bool gated, int64_t i, int64_t F)
+{
+    return gated ? i / F * F + i : i;
+}
+
 void ref_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
                  enum act kind)
 {
+    const int64_t F = tensor_cols(y), n = tensor_count(y);
+    const bool gated = tensor_cols(x) == 2 * F;
+
     (void)dev;
-    assert(tensor_count(y) == tensor_count(x));
-    for (int64_t i = 0; i < tensor_count(x); i++)
-        ref_set(y, i, act_value(kind, ref_get(x, i)));
+    assert(tensor_count(x) == (gated ? 2 : 1) * n);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = gate_at(gated, i, F);
+        const double v = act_value(kind, ref_get(x, at));
+
+        ref_set(y, i, gated ? v * ref_get(x, at + F) : v);
+    }
 }
 
 void ref_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
                  const struct tensor *dy, enum act kind)
 {
-    (void)dev;
-    for (int64_t i = 0; i < tensor_count(x); i++)
-        ref_add(dx, i, act_slope(kind, ref_get(x, i)) * ref_get(dy, i));
-}
-
-void ref_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
-                 enum act kind)
-{
-    const int64_t N = tensor_rows(y), F = tensor_cols(y);
+    const int64_t F = tensor_cols(dy);
+    const bool gated = tensor_cols(x) == 2 * F;
 
     (void)dev;
-    assert(tensor_cols(x) == 2 * F && tensor_rows(x) == N);
-    for (int64_t n = 0; n < N; n++) {
-        for (int64_t f = 0; f < F; f++)
-            ref_set(y, n * F + f,
-                    act_value(kind, ref_get(x, n * 2 * F + f)) *
-                        ref_get(x, n * 2 * F + F + f));
-    }
-}
+    for (int64_t i = 0; i < tensor_count(dy); i++) {
+        const int64_t at = gate_at(gated, i, F);
+        const double gate = ref_get(x, at), d = ref_get(dy, i);
+        const double up = gated ? ref_get(x, at + F) : 1.0;
 
-void ref_glu_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
-                 const struct tensor *dy, enum act kind)
-{
-    const int64_t N = tensor_rows(dy), F = tensor_cols(dy);
-
-    (void)dev;
-    for (int64_t n = 0; n < N; n++) {
-        for (int64_t f = 0; f < F; f++) {
-            const int64_t at = n * 2 * F + f;
-            const double gate = ref_get(x, at), up = ref_get(x, at + F);
-            const double d = ref_get(dy, n * F + f);
-
-            ref_add(dx, at, act_slope(kind, gate) * up * d);
+        ref_add(dx, at, act_slope(kind, gate) * up * d);
+        if (gated)
             ref_add(dx, at + F, act_value(kind, gate) * d);
-        }
     }
 }

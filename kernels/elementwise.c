@@ -37,14 +37,6 @@ void ref_fill(struct dev *dev, struct tensor *y, float value)
         ref_set(y, i, (double)value);
 }
 
-void ref_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
-{
-    (void)dev;
-    assert(tensor_count(y) == tensor_count(x));
-    for (int64_t i = 0; i < tensor_count(y); i++)
-        ref_set(y, i, ref_get(x, i));
-}
-
 void ref_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
                      uint64_t seed, uint64_t stream, uint64_t first)
 {
@@ -65,18 +57,10 @@ static double apply_dropout(const struct dropout *d, int64_t i, double x)
     return x / (1.0 - (double)d->p);
 }
 
-void ref_dropout_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
-                     const struct dropout *d)
+void ref_dropout(struct dev *dev, struct tensor *y, const struct tensor *x,
+                 const struct dropout *d)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_count(y); i++)
-        ref_set(y, i, apply_dropout(d, i, ref_get(x, i)));
-}
-
-void ref_dropout_bwd(struct dev *dev, struct tensor *dx,
-                     const struct tensor *dy, const struct dropout *d)
-{
-    (void)dev;
-    for (int64_t i = 0; i < tensor_count(dx); i++)
-        ref_add(dx, i, apply_dropout(d, i, ref_get(dy, i)));
+        ref_add(y, i, apply_dropout(d, i, ref_get(x, i)));
 }

@@ -16,13 +16,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-void ref_norm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
-                  const struct tensor *x, const struct tensor *w,
-                  const struct tensor *b, enum norm kind, float eps)
+void ref_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
+                  struct tensor *stat, const struct tensor *a,
+                  const struct tensor *b, const struct tensor *w,
+                  const struct tensor *bias, enum norm kind, float eps)
 {
-    const int64_t N = tensor_rows(x), C = tensor_cols(x);
+    const int64_t N = tensor_rows(a), C = tensor_cols(a);
+    const struct tensor *x = b ? sum : a;
 
-    (void)dev;
+    if (b)
+        ref_add_fwd(dev, sum, a, b);
     assert(tensor_count(y) == N * C && tensor_count(stat) == 2 * N);
     for (int64_t n = 0; n < N; n++) {
         double mean = 0.0, var = 0.0, rstd;
@@ -42,7 +45,7 @@ void ref_norm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
 
             ref_set(y, n * C + c,
                     xhat * (w ? ref_get(w, c) : 1.0) +
-                        (b ? ref_get(b, c) : 0.0));
+                        (bias ? ref_get(bias, c) : 0.0));
         }
     }
 }
@@ -89,15 +92,6 @@ void ref_norm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
         if (db)
             ref_add(db, c, b_sum);
     }
-}
-
-void ref_add_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
-                      struct tensor *stat, const struct tensor *a,
-                      const struct tensor *b, const struct tensor *w,
-                      const struct tensor *bias, enum norm kind, float eps)
-{
-    ref_add_fwd(dev, sum, a, b);
-    ref_norm_fwd(dev, y, stat, sum, w, bias, kind, eps);
 }
 
 void ref_qknorm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,

@@ -105,24 +105,20 @@ typedef void linear_quantized_fwd_fn(struct dev *, struct tensor *y,
 enum norm { NORM_LAYER, NORM_RMS };
 
 /*
- * y(N,C) = (x - mean) * rstd * w(C) + b(C) for each row; mean is 0 for
- * NORM_RMS.  rstd = 1 / sqrt(var + eps).  w and b optional.  stat(N,2) keeps
- * (mean, rstd) for the gradient.  y may be x.
+ * y(N,C) = (x - mean) * rstd * w(C) + bias(C) for each row; mean is 0 for
+ * NORM_RMS.  rstd = 1 / sqrt(var + eps).  w and bias optional.  stat(N,2) keeps
+ * (mean, rstd) for the gradient.  x is a or, if b is not NULL, a + b, which sum
+ * keeps.  y may be a, and so may sum.
  */
-typedef void norm_fwd_fn(struct dev *, struct tensor *y, struct tensor *stat,
-                         const struct tensor *x, const struct tensor *w,
-                         const struct tensor *b, enum norm kind, float eps);
+typedef void norm_fwd_fn(struct dev *, struct tensor *sum, struct tensor *y,
+                         struct tensor *stat, const struct tensor *a,
+                         const struct tensor *b, const struct tensor *w,
+                         const struct tensor *bias, enum norm kind, float eps);
 /* dx, dw and db are optional, w is as it was forward. */
 typedef void norm_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dw,
                          struct tensor *db, const struct tensor *x,
                          const struct tensor *w, const struct tensor *stat,
                          const struct tensor *dy, enum norm kind);
-/* sum(N,C) = a + b, then y = norm(sum).  sum may be a. */
-typedef void add_norm_fwd_fn(struct dev *, struct tensor *sum, struct tensor *y,
-                             struct tensor *stat, const struct tensor *a,
-                             const struct tensor *b, const struct tensor *w,
-                             const struct tensor *bias, enum norm kind,
-                             float eps);
 
 /*
  * qk-norm: RMS of each query and key head of qkv(N,(H+2K)*D) on its own, times
@@ -147,16 +143,13 @@ enum act {
     ACT_SILU,  /* x sigmoid(x) */
 };
 
-/* y(n) = act(x(n)).  y may be x. */
+/* y(n) = act(x(n)).  y may be x.  Gated, if x(N,2F) has two columns for each of
+ * y(N,F): y = act(x[:, :F]) * x[:, F:].  SwiGLU is ACT_SILU. */
 typedef void act_fwd_fn(struct dev *, struct tensor *y, const struct tensor *x,
                         enum act kind);
-/* dx(n) += act'(x(n)) * dy(n).  dx may be dy if it is overwritten. */
+/* dx(n) += act'(x(n)) * dy(n).  dx may be dy if it is overwritten and there is
+ * no gate. */
 typedef void act_bwd_fn(struct dev *, struct tensor *dx, const struct tensor *x,
-                        const struct tensor *dy, enum act kind);
-/* Gated: y(N,F) = act(x(N,2F)[:, :F]) * x[:, F:].  SwiGLU is ACT_SILU. */
-typedef void glu_fwd_fn(struct dev *, struct tensor *y, const struct tensor *x,
-                        enum act kind);
-typedef void glu_bwd_fn(struct dev *, struct tensor *dx, const struct tensor *x,
                         const struct tensor *dy, enum act kind);
 /* pre = x w' + b, y = act(pre).  b and pre optional. */
 typedef void linear_act_fwd_fn(struct dev *, struct tensor *y,
@@ -198,13 +191,12 @@ typedef void mix_bwd_fn(struct dev *, struct tensor *da, struct tensor *db,
                         const struct tensor *a, const struct tensor *b,
                         const struct tensor *wa, const struct tensor *wb,
                         const struct tensor *dy);
-/* y(n) += x(n), or y = x if y is overwritten. */
+/* y(n) += x(n), or y = x if y is overwritten.  The two may have different
+ * types; F32 is the widest, and narrower ones are rounded to nearest even. */
 typedef void accum_fn(struct dev *, struct tensor *y, const struct tensor *x);
 /* y(n) = factor * y(n); y(n) = value. */
 typedef void scale_fn(struct dev *, struct tensor *y, float factor);
 typedef void fill_fn(struct dev *, struct tensor *y, float value);
-/* y(n) = x(n) in another type, to nearest even; F32 is the widest. */
-typedef void cast_fn(struct dev *, struct tensor *y, const struct tensor *x);
 /*
  * y(n) = x(n), from F32 to one of its two neighbours in BF16 at random: the
  * upper one with the probability (x - lower) / (upper - lower), so that the
@@ -216,8 +208,9 @@ typedef void cast_random_fn(struct dev *, struct tensor *y,
 
 /*
  * Dropout: element i is kept, and divided by 1 - p, where
- * rng_uniform(seed, stream, first + i) >= p; else it is 0.  The gradient draws
- * the same numbers again.  y may be x.
+ * rng_uniform(seed, stream, first + i) >= p; else it is 0.  The result is added
+ * to y, or y is set to it if y is overwritten; then y may be x.  So the
+ * gradient is the same, with the same numbers.
  */
 struct dropout {
     float p;
@@ -225,10 +218,8 @@ struct dropout {
     uint64_t first; /* index of this rank's first element */
 };
 
-typedef void dropout_fwd_fn(struct dev *, struct tensor *y,
-                            const struct tensor *x, const struct dropout *);
-typedef void dropout_bwd_fn(struct dev *, struct tensor *dx,
-                            const struct tensor *dy, const struct dropout *);
+typedef void dropout_fn(struct dev *, struct tensor *y, const struct tensor *x,
+                        const struct dropout *);
 
 /* ---- attention -------------------------------------------------------- */
 
@@ -347,8 +338,10 @@ typedef void sum_fn(struct dev *, struct tensor *out, const struct tensor *x);
  * that no step waits for it.  If sumsq or loss(1) is not finite, nothing
  * changes.
  */
+enum update_rule { UPDATE_ADAMW, UPDATE_LION, UPDATE_SGD };
 enum muon_kind { MUON_ORIGINAL, MUON_POLAR, MUON_KINDS };
 struct update {
+    enum update_rule rule; /* but for Muon, which is an operation of its own */
     float lr, beta1, beta2, eps;
     float decay;  /* decoupled: w -= lr * decay * w */
     int64_t step; /* 1 for the first: bias correction */
@@ -365,19 +358,19 @@ struct update {
 /* The factor of a gradient on the host; false if w must stay as it is. */
 bool update_factor(const struct update *, double *out);
 
-/* m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
- * w -= lr * mhat / (sqrt(vhat) + eps) */
-typedef void adamw_fn(struct dev *, struct tensor *w, struct tensor *m,
-                      struct tensor *v, struct tensor *copy,
-                      const struct tensor *g, const struct update *);
-/* w -= lr sign(b1 m + (1-b1) g); m = b2 m + (1-b2) g (Chen et al. 2023) */
-typedef void lion_fn(struct dev *, struct tensor *w, struct tensor *m,
-                     struct tensor *copy, const struct tensor *g,
-                     const struct update *);
-/* m = b1 m + g; w -= lr m, or with nesterov lr (g + b1 m).  As PyTorch's. */
-typedef void sgd_fn(struct dev *, struct tensor *w, struct tensor *m,
-                    struct tensor *copy, const struct tensor *g,
-                    const struct update *);
+/*
+ *      AdamW   m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
+ *              w -= lr * mhat / (sqrt(vhat) + eps)
+ *      Lion    w -= lr sign(b1 m + (1-b1) g); m = b2 m + (1-b2) g
+ *              (Chen et al. 2023)
+ *      SGD     m = b1 m + g; w -= lr m, or with nesterov lr (g + b1 m), as
+ *              PyTorch's
+ *
+ * v is for AdamW only.
+ */
+typedef void update_fn(struct dev *, struct tensor *w, struct tensor *m,
+                       struct tensor *v, struct tensor *copy,
+                       const struct tensor *g, const struct update *);
 /*
  * Muon (Jordan 2024) on one matrix w(R,C): m = b1 m + g, u = m or with
  * nesterov g + b1 m, x = u / (margin |u| + 1e-7), five iterations in F32
@@ -425,13 +418,11 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
 /* clang-format off */
 #define OPS(X) \
     X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) \
-    X(norm_fwd) X(norm_bwd) X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) \
-    X(act_fwd) X(act_bwd) X(glu_fwd) X(glu_bwd) \
+    X(norm_fwd) X(norm_bwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd) X(act_bwd) \
     X(linear_act_fwd) X(act_linear_bwd) X(value_fwd) X(value_bwd) \
-    X(add_fwd) X(mix_fwd) X(mix_bwd) X(accum) X(scale) X(fill) X(cast) \
-    X(cast_random) X(dropout_fwd) X(dropout_bwd) X(rope) X(attn_fwd) \
-    X(attn_bwd) X(attn_decode) X(attn_store) X(head) \
-    X(sumsq) X(sum) X(adamw) X(lion) X(sgd) X(muon)
+    X(add_fwd) X(mix_fwd) X(mix_bwd) X(accum) X(scale) X(fill) \
+    X(cast_random) X(dropout) X(rope) X(attn_fwd) X(attn_bwd) \
+    X(attn_decode) X(attn_store) X(head) X(sumsq) X(sum) X(update) X(muon)
 /* clang-format on */
 
 /* A GPU does not have these; they are NULL in its table. */

@@ -71,9 +71,9 @@ static void store_weight(struct tensor *w, struct tensor *copy, int64_t i,
         ref_set(copy, i, ref_get(w, i));
 }
 
-void ref_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
-               struct tensor *v, struct tensor *copy, const struct tensor *g,
-               const struct update *u)
+void ref_update(struct dev *dev, struct tensor *w, struct tensor *m,
+                struct tensor *v, struct tensor *copy, const struct tensor *g,
+                const struct update *u)
 {
     const double b1 = (double)u->beta1, b2 = (double)u->beta2;
     const double fix1 = 1.0 - pow(b1, (double)u->step);
@@ -84,60 +84,26 @@ void ref_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
     if (!update_factor(u, &f))
         return;
     for (int64_t i = 0; i < tensor_count(w); i++) {
-        const double old = ref_get(w, i);
-        const double d = decayed_gradient(u, f, ref_get(g, i), old);
-        const double m1 = b1 * ref_get(m, i) + (1.0 - b1) * d;
-        const double v1 = b2 * ref_get(v, i) + (1.0 - b2) * d * d;
-
-        ref_set(m, i, m1);
-        ref_set(v, i, v1);
-        store_weight(w, copy, i,
-                     decayed_weight(u, old) -
-                         (double)u->lr * (m1 / fix1) /
-                             (sqrt(v1 / fix2) + (double)u->eps));
-    }
-}
-
-void ref_lion(struct dev *dev, struct tensor *w, struct tensor *m,
-              struct tensor *copy, const struct tensor *g,
-              const struct update *u)
-{
-    const double b1 = (double)u->beta1, b2 = (double)u->beta2;
-    double f;
-
-    (void)dev;
-    if (!update_factor(u, &f))
-        return;
-    for (int64_t i = 0; i < tensor_count(w); i++) {
         const double old = ref_get(w, i), m0 = ref_get(m, i);
         const double d = decayed_gradient(u, f, ref_get(g, i), old);
-        const double c = b1 * m0 + (1.0 - b1) * d;
-        const double sign = c > 0.0 ? 1.0 : c < 0.0 ? -1.0 : c;
+        const double mean = b1 * m0 + (1.0 - b1) * d;
+        double m1, step;
 
-        ref_set(m, i, b2 * m0 + (1.0 - b2) * d);
-        store_weight(w, copy, i, decayed_weight(u, old) - (double)u->lr * sign);
-    }
-}
+        if (u->rule == UPDATE_ADAMW) {
+            const double v1 = b2 * ref_get(v, i) + (1.0 - b2) * d * d;
 
-void ref_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
-             struct tensor *copy, const struct tensor *g,
-             const struct update *u)
-{
-    const double b1 = (double)u->beta1;
-    double f;
-
-    (void)dev;
-    if (!update_factor(u, &f))
-        return;
-    for (int64_t i = 0; i < tensor_count(w); i++) {
-        const double old = ref_get(w, i);
-        const double d = decayed_gradient(u, f, ref_get(g, i), old);
-        const double m1 = b1 * ref_get(m, i) + d;
-
+            ref_set(v, i, v1);
+            m1 = mean;
+            step = m1 / fix1 / (sqrt(v1 / fix2) + (double)u->eps);
+        } else if (u->rule == UPDATE_LION) {
+            m1 = b2 * m0 + (1.0 - b2) * d;
+            step = mean > 0.0 ? 1.0 : mean < 0.0 ? -1.0 : mean;
+        } else {
+            m1 = b1 * m0 + d;
+            step = u->nesterov ? d + b1 * m1 : m1;
+        }
         ref_set(m, i, m1);
-        store_weight(w, copy, i,
-                     decayed_weight(u, old) -
-                         (double)u->lr * (u->nesterov ? d + b1 * m1 : m1));
+        store_weight(w, copy, i, decayed_weight(u, old) - (double)u->lr * step);
     }
 }
 

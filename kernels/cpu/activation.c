@@ -128,8 +128,8 @@ static void back_piece(struct tensor *dx, const struct tensor *x,
 
 /* ---- the operations ------------------------------------------------------ */
 
-void cpu_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
-                 enum act kind)
+static void plain_forward(struct dev *dev, struct tensor *y,
+                          const struct tensor *x, enum act kind)
 {
     const int64_t n = tensor_count(x), size = (int64_t)dtype_size(x->type);
     const int64_t pieces = rows_pieces(n);
@@ -144,22 +144,15 @@ void cpu_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
     }
 }
 
-void cpu_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
-                 const struct tensor *dy, enum act kind)
-{
-    const int64_t n = tensor_count(x);
-
-#pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
-    for (int64_t at = 0; at < n; at += PIECE)
-        back_piece(dx, x, dy, at, at, -1, n - at < PIECE ? n - at : PIECE,
-                   kind);
-}
-
-void cpu_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+void cpu_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
                  enum act kind)
 {
     const int64_t N = tensor_rows(y), F = tensor_cols(y);
 
+    if (tensor_cols(x) == F) {
+        plain_forward(dev, y, x, kind);
+        return;
+    }
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (N * F > ROWS_PIECE)
     for (int64_t i = 0; i < N; i++) {
         for (int64_t f = 0; f < F; f += PIECE)
@@ -168,15 +161,20 @@ void cpu_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
     }
 }
 
-void cpu_glu_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
+void cpu_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
                  const struct tensor *dy, enum act kind)
 {
-    const int64_t N = tensor_rows(dy), F = tensor_cols(dy);
+    const bool gated = tensor_cols(x) > tensor_cols(dy);
+    const int64_t n = tensor_count(dy), F = gated ? tensor_cols(dy) : n;
+    const int64_t each = (F + PIECE - 1) / PIECE; /* pieces of a row */
+    const int64_t pieces = n ? n / F * each : 0;
 
-#pragma omp parallel for num_threads(cpu_threads(dev)) if (N * F > ROWS_PIECE)
-    for (int64_t i = 0; i < N; i++) {
-        for (int64_t f = 0; f < F; f += PIECE)
-            back_piece(dx, x, dy, i * F + f, i * 2 * F + f, i * 2 * F + F + f,
-                       F - f < PIECE ? F - f : PIECE, kind);
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
+    for (int64_t i = 0; i < pieces; i++) {
+        const int64_t row = i / each, f = i % each * PIECE, at = row * F + f;
+        const int64_t gate = gated ? at + row * F : at;
+
+        back_piece(dx, x, dy, at, gate, gated ? gate + F : -1,
+                   F - f < PIECE ? F - f : PIECE, kind);
     }
 }

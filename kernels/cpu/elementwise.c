@@ -137,14 +137,6 @@ void cpu_accum(struct dev *dev, struct tensor *y, const struct tensor *x)
                accum_any);
 }
 
-void cpu_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
-{
-    each_piece(
-        dev, y,
-        &(struct piece){ .a = x->data, .a_type = x->type, .overwrite = true },
-        accum_any);
-}
-
 /* to(n) = from(n) rounded up or down by words `at` .. of a stream; bits that
  * bf16 has no room for are 0 then, so that the conversion is exact. */
 static void round_random(uint16_t *to, const float *from, int64_t n,
@@ -196,19 +188,11 @@ void cpu_fill(struct dev *dev, struct tensor *y, float value)
     each_piece(dev, y, &(struct piece){ .factor = value }, fill_any);
 }
 
-void cpu_dropout_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
-                     const struct dropout *d)
-{
-    each_piece(dev, y,
-               &(struct piece){ .a = x->data, .drop = d, .overwrite = true },
-               dropout_any);
-}
-
-void cpu_dropout_bwd(struct dev *dev, struct tensor *dx,
-                     const struct tensor *dy, const struct dropout *d)
+void cpu_dropout(struct dev *dev, struct tensor *y, const struct tensor *x,
+                 const struct dropout *d)
 {
     each_piece(
-        dev, dx,
-        &(struct piece){ .a = dy->data, .drop = d, .overwrite = dx->overwrite },
+        dev, y,
+        &(struct piece){ .a = x->data, .drop = d, .overwrite = y->overwrite },
         dropout_any);
 }

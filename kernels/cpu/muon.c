@@ -92,7 +92,8 @@ static void iterate(struct dev *dev, struct muon *m,
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (r * r > ROWS_PIECE)
     for (int64_t i = 0; i < r * r; i++)
         m->b[i] = round->c * m->b[i] + round->b * m->a[i];
-    dev->ops->cast(dev, &next, &x);
+    next.overwrite = true;
+    dev->ops->accum(dev, &next, &x);
     dev->ops->scale(dev, &next, round->a);
     g = product_gemm(next.data, b.data, x.data, r, c, r, false, true);
     gemm(dev, &g, m->scratch);
@@ -169,8 +170,10 @@ static void apply_step(struct dev *dev, const struct muon *m)
 
         w[i] = (cautious && w[i] * step < 0 ? 1.0f : keep) * w[i] - rate * step;
     }
-    if (m->copy)
-        dev->ops->cast(dev, m->copy, m->w);
+    if (m->copy) {
+        m->copy->overwrite = true;
+        dev->ops->accum(dev, m->copy, m->w);
+    }
 }
 
 void cpu_muon(struct dev *dev, struct tensor *w, struct tensor *m,

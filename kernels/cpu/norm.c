@@ -92,10 +92,10 @@ VEC_FN void forward_row(enum dtype type, const struct norm_args *r, int64_t row)
         store_output(type, r, x, stat, at, ones, C - ones);
 }
 
-void cpu_add_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
-                      struct tensor *stat, const struct tensor *a,
-                      const struct tensor *b, const struct tensor *w,
-                      const struct tensor *bias, enum norm kind, float eps)
+void cpu_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
+                  struct tensor *stat, const struct tensor *a,
+                  const struct tensor *b, const struct tensor *w,
+                  const struct tensor *bias, enum norm kind, float eps)
 {
     const struct norm_args r = { .a = a,
                                  .b = b,
@@ -112,13 +112,6 @@ void cpu_add_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
                                                            ROWS_PIECE)
     for (int64_t n = 0; n < N; n++)
         VEC_BY_TYPE(a->type, forward_row, &r, n);
-}
-
-void cpu_norm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
-                  const struct tensor *x, const struct tensor *w,
-                  const struct tensor *b, enum norm kind, float eps)
-{
-    cpu_add_norm_fwd(dev, NULL, y, stat, x, NULL, w, b, kind, eps);
 }
 
 /* ---- backward ---------------------------------------------------------- */

@@ -174,44 +174,24 @@ static void sgd_piece(const struct update_step *s, int64_t from, int64_t to)
     }
 }
 
-static void update_pieces(struct dev *dev, struct update_step *s,
-                          const struct tensor *w, const struct update *u,
-                          void (*piece)(const struct update_step *, int64_t,
-                                        int64_t))
+void cpu_update(struct dev *dev, struct tensor *w, struct tensor *m,
+                struct tensor *v, struct tensor *copy, const struct tensor *g,
+                const struct update *u)
 {
+    static void (*const rules[])(const struct update_step *, int64_t from,
+                                 int64_t to) = {
+        [UPDATE_ADAMW] = adamw_piece,
+        [UPDATE_LION] = lion_piece,
+        [UPDATE_SGD] = sgd_piece,
+    };
     const int64_t n = tensor_count(w), pieces = rows_pieces(n);
+    struct update_step s = { w->data, m->data, v ? v->data : NULL, g->data,
+                             copy };
 
-    if (!prepare_step(s, u))
+    if (!prepare_step(&s, u))
         return;
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++)
-        piece(s, i * ROWS_PIECE,
-              i * ROWS_PIECE + rows_piece(n, i * ROWS_PIECE));
-}
-
-void cpu_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
-               struct tensor *v, struct tensor *copy, const struct tensor *g,
-               const struct update *u)
-{
-    struct update_step s = { w->data, m->data, v->data, g->data, copy };
-
-    update_pieces(dev, &s, w, u, adamw_piece);
-}
-
-void cpu_lion(struct dev *dev, struct tensor *w, struct tensor *m,
-              struct tensor *copy, const struct tensor *g,
-              const struct update *u)
-{
-    struct update_step s = { w->data, m->data, NULL, g->data, copy };
-
-    update_pieces(dev, &s, w, u, lion_piece);
-}
-
-void cpu_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
-             struct tensor *copy, const struct tensor *g,
-             const struct update *u)
-{
-    struct update_step s = { w->data, m->data, NULL, g->data, copy };
-
-    update_pieces(dev, &s, w, u, sgd_piece);
+        rules[u->rule](&s, i * ROWS_PIECE,
+                       i * ROWS_PIECE + rows_piece(n, i * ROWS_PIECE));
 }

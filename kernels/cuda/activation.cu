@@ -140,7 +140,7 @@ static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
 #define GRID(n, W) blocks(n, (int64_t)THREADS *(W)), THREADS, 0, QUEUE(dev)
 
 template <bool GATED>
-static void launch_forward(struct dev *dev, const char *op, struct tensor *y,
+static void launch_forward(struct dev *dev, struct tensor *y,
                            const struct tensor *x, enum act kind)
 {
     const int64_t n = tensor_count(y), F = tensor_cols(y);
@@ -150,11 +150,11 @@ static void launch_forward(struct dev *dev, const char *op, struct tensor *y,
         WITH_WIDTH(W, T, (GATED ? F : n) % WIDTH<T> == 0,
                    LAUNCH((act_fwd<T, W, GATED>), GRID(n, W), data_of<T>(y),
                           data_of<const T>(x), kind, F, n)))
-    launched(dev, op);
+    launched(dev, "act_fwd");
 }
 
 template <bool GATED>
-static void launch_backward(struct dev *dev, const char *op, struct tensor *dx,
+static void launch_backward(struct dev *dev, struct tensor *dx,
                             const struct tensor *x, const struct tensor *dy,
                             enum act kind)
 {
@@ -166,31 +166,24 @@ static void launch_backward(struct dev *dev, const char *op, struct tensor *dx,
                    LAUNCH((act_bwd<T, W, GATED>), GRID(n, W), data_of<T>(dx),
                           data_of<const T>(x), data_of<const T>(dy), kind,
                           dx->overwrite, F, n)))
-    launched(dev, op);
+    launched(dev, "act_bwd");
 }
 
 extern "C" void cuda_act_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *x, enum act kind)
 {
-    launch_forward<false>(dev, "act_fwd", y, x, kind);
+    if (tensor_cols(x) > tensor_cols(y))
+        launch_forward<true>(dev, y, x, kind);
+    else
+        launch_forward<false>(dev, y, x, kind);
 }
 
 extern "C" void cuda_act_bwd(struct dev *dev, struct tensor *dx,
                              const struct tensor *x, const struct tensor *dy,
                              enum act kind)
 {
-    launch_backward<false>(dev, "act_bwd", dx, x, dy, kind);
-}
-
-extern "C" void cuda_glu_fwd(struct dev *dev, struct tensor *y,
-                             const struct tensor *x, enum act kind)
-{
-    launch_forward<true>(dev, "glu_fwd", y, x, kind);
-}
-
-extern "C" void cuda_glu_bwd(struct dev *dev, struct tensor *dx,
-                             const struct tensor *x, const struct tensor *dy,
-                             enum act kind)
-{
-    launch_backward<true>(dev, "glu_bwd", dx, x, dy, kind);
+    if (tensor_cols(x) > tensor_cols(dy))
+        launch_backward<true>(dev, dx, x, dy, kind);
+    else
+        launch_backward<false>(dev, dx, x, dy, kind);
 }

@@ -168,20 +168,11 @@ extern "C" void cuda_fill(struct dev *dev, struct tensor *y, float value)
     ELEMENTWISE(fill_elements, "fill", y, data_of<T>(y), value);
 }
 
-extern "C" void cuda_dropout_fwd(struct dev *dev, struct tensor *y,
-                                 const struct tensor *x,
-                                 const struct dropout *d)
+extern "C" void cuda_dropout(struct dev *dev, struct tensor *y,
+                             const struct tensor *x, const struct dropout *d)
 {
-    ELEMENTWISE(drop_elements, "dropout_fwd", y, data_of<T>(y),
-                data_of<const T>(x), *d, false);
-}
-
-extern "C" void cuda_dropout_bwd(struct dev *dev, struct tensor *dx,
-                                 const struct tensor *dy,
-                                 const struct dropout *d)
-{
-    ELEMENTWISE(drop_elements, "dropout_bwd", dx, data_of<T>(dx),
-                data_of<const T>(dy), *d, !dx->overwrite);
+    ELEMENTWISE(drop_elements, "dropout", y, data_of<T>(y), data_of<const T>(x),
+                *d, !y->overwrite);
 }
 
 /* Four elements, the words of one block, to a thread; `first` is a multiple of
@@ -230,11 +221,11 @@ extern "C" void cuda_cast_random(struct dev *dev, struct tensor *y,
     launched(dev, "cast_random");
 }
 
-static void cast_or_add(struct dev *dev, struct tensor *y,
-                        const struct tensor *x, bool into, const char *op)
+extern "C" void cuda_accum(struct dev *dev, struct tensor *y,
+                           const struct tensor *x)
 {
     const int64_t n = tensor_count(y);
-    const bool whole = n % 4 == 0;
+    const bool whole = n % 4 == 0, into = !y->overwrite;
 
     WITH_TYPE(Y, y->type,
               WITH_TYPE(
@@ -246,17 +237,5 @@ static void cast_or_add(struct dev *dev, struct tensor *y,
                       LAUNCH((cast_elements<Y, X, 1>), GRID(n, 1),
                              data_of<Y>(y), data_of<const X>(x), into, n);
                   }))
-    launched(dev, op);
-}
-
-extern "C" void cuda_cast(struct dev *dev, struct tensor *y,
-                          const struct tensor *x)
-{
-    cast_or_add(dev, y, x, false, "cast");
-}
-
-extern "C" void cuda_accum(struct dev *dev, struct tensor *y,
-                           const struct tensor *x)
-{
-    cast_or_add(dev, y, x, !y->overwrite, "accum");
+    launched(dev, "accum");
 }

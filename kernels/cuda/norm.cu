@@ -153,10 +153,11 @@ static void launch_forward(struct dev *dev, const norm_args<T> &g)
         LAUNCH((norm_fwd<T, W, 64>), grid, THREADS, 0, QUEUE(dev), g);
 }
 
-extern "C" void cuda_add_norm_fwd(
-    struct dev *dev, struct tensor *sum, struct tensor *y, struct tensor *stat,
-    const struct tensor *a, const struct tensor *b, const struct tensor *w,
-    const struct tensor *bias, enum norm kind, float eps)
+extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *sum,
+                              struct tensor *y, struct tensor *stat,
+                              const struct tensor *a, const struct tensor *b,
+                              const struct tensor *w, const struct tensor *bias,
+                              enum norm kind, float eps)
 {
     WITH_TYPE(
         T, a->type,
@@ -165,15 +166,7 @@ extern "C" void cuda_add_norm_fwd(
                                  data_of<const T>(b), data_of<const T>(w),
                                  data_of<const T>(bias), tensor_rows(a),
                                  tensor_cols(a), eps, kind == NORM_RMS }))
-    launched(dev, b ? "add_norm_fwd" : "norm_fwd");
-}
-
-extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *y,
-                              struct tensor *stat, const struct tensor *x,
-                              const struct tensor *w, const struct tensor *b,
-                              enum norm kind, float eps)
-{
-    cuda_add_norm_fwd(dev, nullptr, y, stat, x, nullptr, w, b, kind, eps);
+    launched(dev, "norm_fwd");
 }
 
 /* ---- backward ---------------------------------------------------------- */

@@ -49,10 +49,8 @@ static __device__ __forceinline__ bool gradient_factor(const update_args &u,
     return true;
 }
 
-enum kind { ADAMW, LION, SGD };
-
 /* One parameter: new weight from old, state in place. */
-template <int KIND>
+template <enum update_rule RULE>
 static __device__ __forceinline__ float step(float w, float *m, float *v,
                                              float g, const update_args &u)
 {
@@ -61,11 +59,11 @@ static __device__ __forceinline__ float step(float w, float *m, float *v,
 
     if (u.l2)
         g += u.decay * w;
-    if constexpr (KIND == ADAMW) {
+    if constexpr (RULE == UPDATE_ADAMW) {
         *m = u.beta1 * *m + (1.0f - u.beta1) * g;
         *v = u.beta2 * *v + (1.0f - u.beta2) * g * g;
         return kept - u.lr * (*m * u.fix1) / (sqrtf(*v * u.fix2) + u.eps);
-    } else if constexpr (KIND == LION) {
+    } else if constexpr (RULE == UPDATE_LION) {
         c = u.beta1 * *m + (1.0f - u.beta1) * g;
         *m = u.beta2 * *m + (1.0f - u.beta2) * g;
         return kept - u.lr * (c > 0.0f ? 1.0f : c < 0.0f ? -1.0f : c);
@@ -75,7 +73,7 @@ static __device__ __forceinline__ float step(float w, float *m, float *v,
     }
 }
 
-template <int KIND, class T>
+template <enum update_rule RULE, class T>
 static __global__ void __launch_bounds__(THREADS)
     update_weights(float *w, float *m, float *v, T *copy, const float *g,
                    update_args u, int64_t n)
@@ -98,7 +96,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (int64_t j = i; j < n; j++) {
             float none = 0.0f;
 
-            w[j] = step<KIND>(w[j], m + j, KIND == ADAMW ? v + j : &none,
+            w[j] = step<RULE>(w[j], m + j, RULE == UPDATE_ADAMW ? v + j : &none,
                               g[j] * f, u);
             if (copy)
                 copy[j] = from_float<T>(w[j]);
@@ -108,53 +106,44 @@ static __global__ void __launch_bounds__(THREADS)
     load(wn, w + i);
     load(mn, m + i);
     load(gn, g + i);
-    if constexpr (KIND == ADAMW)
+    if constexpr (RULE == UPDATE_ADAMW)
         load(vn, v + i);
 #pragma unroll
     for (int k = 0; k < W; k++)
-        wn[k] = step<KIND>(wn[k], &mn[k], &vn[k], gn[k] * f, u);
+        wn[k] = step<RULE>(wn[k], &mn[k], &vn[k], gn[k] * f, u);
     store(w + i, wn);
     store(m + i, mn);
-    if constexpr (KIND == ADAMW)
+    if constexpr (RULE == UPDATE_ADAMW)
         store(v + i, vn);
     if (copy)
         store(copy + i, wn);
 }
 
-template <int KIND>
-static void run_update(struct dev *dev, const char *op, struct tensor *w,
-                       struct tensor *m, struct tensor *v, struct tensor *copy,
+template <enum update_rule RULE>
+static void run_update(struct dev *dev, struct tensor *w, struct tensor *m,
+                       struct tensor *v, struct tensor *copy,
                        const struct tensor *g, const struct update *u)
 {
     const int64_t n = tensor_count(w);
 
     WITH_TYPE(T, copy ? copy->type : DT_F32,
-              LAUNCH((update_weights<KIND, T>), blocks(n, THREADS * W), THREADS,
+              LAUNCH((update_weights<RULE, T>), blocks(n, THREADS * W), THREADS,
                      0, QUEUE(dev), data_of<float>(w), data_of<float>(m),
                      data_of<float>(v), data_of<T>(copy),
                      data_of<const float>(g), update_args_of(u), n))
-    launched(dev, op);
+    launched(dev, "update");
 }
 
-extern "C" void cuda_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
-                           struct tensor *v, struct tensor *copy,
-                           const struct tensor *g, const struct update *u)
+extern "C" void cuda_update(struct dev *dev, struct tensor *w, struct tensor *m,
+                            struct tensor *v, struct tensor *copy,
+                            const struct tensor *g, const struct update *u)
 {
-    run_update<ADAMW>(dev, "adamw", w, m, v, copy, g, u);
-}
-
-extern "C" void cuda_lion(struct dev *dev, struct tensor *w, struct tensor *m,
-                          struct tensor *copy, const struct tensor *g,
-                          const struct update *u)
-{
-    run_update<LION>(dev, "lion", w, m, nullptr, copy, g, u);
-}
-
-extern "C" void cuda_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
-                         struct tensor *copy, const struct tensor *g,
-                         const struct update *u)
-{
-    run_update<SGD>(dev, "sgd", w, m, nullptr, copy, g, u);
+    if (u->rule == UPDATE_ADAMW)
+        run_update<UPDATE_ADAMW>(dev, w, m, v, copy, g, u);
+    else if (u->rule == UPDATE_LION)
+        run_update<UPDATE_LION>(dev, w, m, v, copy, g, u);
+    else
+        run_update<UPDATE_SGD>(dev, w, m, v, copy, g, u);
 }
 
 /* ---- Muon -------------------------------------------------------------- */

@@ -257,7 +257,7 @@ static int build_model(struct models *m, struct err *e)
         return -1;
     name_exports(p);
     gpt_build(&p->gpt, p->set, p->set->train.micro_batch);
-    graph_memory_size(&p->gpt.graph, &conf, &ref_ops);
+    graph_memory_size(&p->gpt.graph, &conf);
     if (!device)
         return 0;
     if (!named.gpu.name)

@@ -49,7 +49,7 @@ static void rotate_call(const struct ops *ops, struct dev *dev,
                         struct tensor **a, const int64_t *s)
 {
     (void)s;
-    ops->cast(dev, a[0], a[1]);
+    ops->accum(dev, a[0], a[1]);
     ops->rope(dev, a[0], 2, 1, 3, 1, &angles, false);
 }
 
@@ -63,7 +63,7 @@ static void rotate_back_call(const struct ops *ops, struct dev *dev,
                              struct tensor **a, const int64_t *s)
 {
     (void)s;
-    ops->cast(dev, a[0], a[1]);
+    ops->accum(dev, a[0], a[1]);
     ops->rope(dev, a[0], 2, 1, 3, 1, &angles, true);
 }
 
@@ -82,7 +82,7 @@ static void add_value_call(const struct ops *ops, struct dev *dev,
                            struct tensor **a, const int64_t *s)
 {
     (void)s;
-    ops->cast(dev, a[0], a[1]);
+    ops->accum(dev, a[0], a[1]);
     ops->value_fwd(dev, a[0], a[2], a[3], a[4], a[5]);
 }
 
@@ -103,6 +103,19 @@ static void add_value_back_call(const struct ops *ops, struct dev *dev,
 {
     (void)s;
     ops->value_bwd(dev, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+}
+
+/* Dropout is its own gradient. */
+static void drop_back_args(struct arg *a, const int64_t *s)
+{
+    a[0] = (struct arg){ "dx", GRAD, NUMBERS, { s[0], s[1] } };
+    a[1] = (struct arg){ "dy", IN, NUMBERS, { s[0], s[1] } };
+}
+
+static void drop_back_call(const struct ops *ops, struct dev *dev,
+                           struct tensor **a, const int64_t *s)
+{
+    dropout_test.call(ops, dev, a, s);
 }
 
 /* The head computes its own gradient: that of the sum of the losses. */
@@ -139,6 +152,7 @@ static const struct op_test loss_test = { OP(loss) };
 static const struct op_test others[] = {
     { OP(rotate_back), .forward = &rotate_test, .grad = { { 6, 16 } } },
     { OP(add_value_back), .forward = &add_value_test, .grad = { { 6, 8 } } },
+    { OP(drop_back), .forward = &dropout_test, .grad = { { 6, 6 } } },
     { OP(loss_back), .forward = &loss_test,
       .grad = { { 6, 6, 5, 4 }, { 6, 6, 5, 4, 0, 2 } } },
 };

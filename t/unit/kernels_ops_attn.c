@@ -291,8 +291,8 @@ const struct op_test sum_test = {
 
 /* Variants: plain, clipped, l2 + nesterov, norm or loss not finite.  The loss
  * is the second element of the sums. */
-static struct update update(const int64_t *s, const struct tensor *sums,
-                            struct tensor *loss)
+static struct update settings_of(const int64_t *s, const struct tensor *sums,
+                                 struct tensor *loss)
 {
     if (sums) {
         *loss = *sums;
@@ -329,52 +329,30 @@ static void step_prepare(struct tensor **a, const int64_t *s)
         ref_fill(NULL, a[2], 1.0f);
 }
 
-static void adamw_call(const struct ops *ops, struct dev *dev,
-                       struct tensor **a, const int64_t *s)
+/* s[3] is the rule. */
+static void update_call(const struct ops *ops, struct dev *dev,
+                        struct tensor **a, const int64_t *s)
 {
     struct tensor loss;
-    const struct update u = update(s, a[4], &loss);
+    struct update u = settings_of(s, a[4], &loss);
 
-    ops->adamw(dev, a[0], a[1], a[5], a[2], a[3], &u);
+    u.rule = (enum update_rule)s[3];
+    ops->update(dev, a[0], a[1], u.rule == UPDATE_ADAMW ? a[5] : NULL, a[2],
+                a[3], &u);
 }
 
-const struct op_test adamw_test = {
-    STEP(adamw), false, 3e-7, 0,
+const struct op_test update_test = {
+    STEP(update), false, 3e-7, 0,
     { { 1, 1 }, { 7, 129 }, { 129, 129, 1 }, { 7, 7, 2 }, { 7, 9, 3 },
-      { 7, 9, 4 } },
-    { { 16384, 768, 1 } }
-};
-
-static void lion_call(const struct ops *ops, struct dev *dev,
-                      struct tensor **a, const int64_t *s)
-{
-    struct tensor loss;
-    const struct update u = update(s, a[4], &loss);
-
-    ops->lion(dev, a[0], a[1], a[2], a[3], &u);
-}
-
-const struct op_test lion_test = {
-    STEP(lion), false, 3e-7, 0,
-    { { 1, 1 }, { 7, 129 }, { 129, 129, 1 }, { 7, 7, 2 }, { 7, 9, 3 },
-      { 7, 9, 4 } },
-    { { 16384, 768, 1 } }
-};
-
-static void sgd_call(const struct ops *ops, struct dev *dev,
-                     struct tensor **a, const int64_t *s)
-{
-    struct tensor loss;
-    const struct update u = update(s, a[4], &loss);
-
-    ops->sgd(dev, a[0], a[1], a[2], a[3], &u);
-}
-
-const struct op_test sgd_test = {
-    STEP(sgd), false, 3e-7, 0,
-    { { 1, 1 }, { 7, 129 }, { 129, 129, 1 }, { 7, 7, 2 }, { 7, 9, 3 },
-      { 7, 9, 4 } },
-    { { 16384, 768, 1 } }
+      { 7, 9, 4 },
+      { 1, 1, 0, UPDATE_LION }, { 7, 129, 0, UPDATE_LION },
+      { 129, 129, 1, UPDATE_LION }, { 7, 7, 2, UPDATE_LION },
+      { 7, 9, 3, UPDATE_LION }, { 7, 9, 4, UPDATE_LION },
+      { 1, 1, 0, UPDATE_SGD }, { 7, 129, 0, UPDATE_SGD },
+      { 129, 129, 1, UPDATE_SGD }, { 7, 7, 2, UPDATE_SGD },
+      { 7, 9, 3, UPDATE_SGD }, { 7, 9, 4, UPDATE_SGD } },
+    { { 16384, 768, 1 }, { 16384, 768, 1, UPDATE_LION },
+      { 16384, 768, 1, UPDATE_SGD } }
 };
 
 static void muon_args(struct arg *a, const int64_t *s)
@@ -388,7 +366,7 @@ static void muon_call(const struct ops *ops, struct dev *dev,
                       struct tensor **a, const int64_t *s)
 {
     struct tensor loss;
-    struct update u = update(s, a[4], &loss);
+    struct update u = settings_of(s, a[4], &loss);
 
     u.muon = s[3] ? MUON_POLAR : MUON_ORIGINAL;
     u.cautious = s[3] > 0;

@@ -111,8 +111,9 @@ static void set_weights(struct model *m)
     }
     m->dev.type->put(&m->dev, g->weights.data, m->host,
                      (size_t)g->count * sizeof(float));
+    copies.overwrite = true;
     if (g->copies.data)
-        m->dev.ops->cast(&m->dev, &copies, &from);
+        m->dev.ops->accum(&m->dev, &copies, &from);
 }
 
 static bool model_open(struct model *m, const struct variant *v,

@@ -161,7 +161,7 @@ static struct region_sizes sizes_with(const char *setting, bool training)
     if (settings_load(&s, NULL, sets, N_SMALL + 1, &e) == 0 &&
         resolve_settings(&s, 0, 1, &e) == 0) {
         gpt_build(&gpt, &s, 4);
-        graph_memory_size(&gpt.graph, &how, &ref_ops);
+        graph_memory_size(&gpt.graph, &how);
         sizes = (struct region_sizes){ gpt.graph.weights.bytes,
                                        gpt.graph.copies.bytes,
                                        gpt.graph.grads.bytes,

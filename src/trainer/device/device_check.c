@@ -58,8 +58,9 @@ static void draw_weights(struct comparison *c)
         if (p->std <= 0)
             for (int64_t k = 0; k < p->count; k++)
                 w[k] += rng_uniform(SEED, (uint64_t)i, (uint64_t)k) - 0.5f;
+        copy.overwrite = true;
         if (g->copies.data)
-            c->cpu.ops->cast(&c->cpu, &copy, &wide);
+            c->cpu.ops->accum(&c->cpu, &copy, &wide);
     }
 }
 

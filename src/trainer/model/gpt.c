@@ -248,10 +248,7 @@ static int add_mlp(struct builder *b, int x)
                    (struct stack){ { F, gated ? F : 0 }, b->is->mlp_bias },
                    m->width, m->init_std);
     mark_fp8(b->g, h, b->fp8 == FP8_MLP);
-    if (gated)
-        h = graph_glu(b->g, h, act);
-    else
-        h = graph_act(b->g, h, act);
+    h = graph_act(b->g, h, act, gated);
     h = add_linear(b, h, "mlp.proj",
                    (struct stack){ { m->width }, b->is->mlp_bias }, F,
                    residual_std(b));

@@ -272,21 +272,14 @@ void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to)
     }
 }
 
-int graph_act(struct graph *g, int x, enum act act)
+int graph_act(struct graph *g, int x, enum act act, bool gated)
 {
-    struct graph_node *n = append_node(g, OP_ACT, "act", 1, &x);
+    struct graph_node *n =
+        append_node(g, gated ? OP_GLU : OP_ACT, gated ? "glu" : "act", 1, &x);
 
     n->val = g->node[x].val;
-    n->attr.act = act;
-    return finish_node(g, n);
-}
-
-int graph_glu(struct graph *g, int x, enum act act)
-{
-    struct graph_node *n = append_node(g, OP_GLU, "glu", 1, &x);
-
-    n->val =
-        shape_of(g->type, g->node[x].val.dim[0], g->node[x].val.dim[1] / 2);
+    if (gated)
+        n->val.dim[1] /= 2;
     n->attr.act = act;
     return finish_node(g, n);
 }

@@ -234,8 +234,7 @@ void graph_store_keys(struct graph *prompt, const struct graph *decoder,
                       int64_t i);
 /* Copy what sequence `from` of a decoder has cached to another one. */
 void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to);
-int graph_act(struct graph *, int x, enum act);
-int graph_glu(struct graph *, int x, enum act);
+int graph_act(struct graph *, int x, enum act, bool gated);
 int graph_dropout(struct graph *, int x, double p); /* x itself if p = 0 */
 int graph_add(struct graph *, int a, int b);
 int graph_mix(struct graph *, int a, int b, int wa, int wb); /* wa a + wb b */
@@ -274,8 +273,7 @@ void region_free(struct region *, struct dev *);
 int graph_memory_alloc(struct graph *, struct dev *, const struct graph_conf *,
                        struct err *);
 /* Lay out memory without a device: the regions get sizes, but no data. */
-void graph_memory_size(struct graph *, const struct graph_conf *,
-                       const struct ops *);
+void graph_memory_size(struct graph *, const struct graph_conf *);
 
 /*
  * Weights of 8 or 4 bits for inference (quantize.c): a copy of each matrix that

@@ -31,17 +31,14 @@ static bool is_last_call(const struct graph *g, const struct graph_node *n,
            g->node[last->node].op == op;
 }
 
-static void add_forward(struct graph *g, int i, bool fuse,
-                        const struct ops *ops)
+static void add_forward(struct graph *g, int i, bool fuse)
 {
     const struct graph_node *n = &g->node[i];
 
-    if (fuse && ops->add_norm_fwd && n->op == OP_NORM &&
-        is_last_call(g, n, OP_ADD))
+    if (fuse && n->op == OP_NORM && is_last_call(g, n, OP_ADD))
         g->call[g->n_calls - 1] =
             (struct graph_call){ CALL_ADD_NORM, i, GRAPH_NONE };
-    else if (fuse && ops->linear_act_fwd && n->op == OP_ACT &&
-             is_last_call(g, n, OP_LINEAR))
+    else if (fuse && n->op == OP_ACT && is_last_call(g, n, OP_LINEAR))
         g->call[g->n_calls - 1] =
             (struct graph_call){ CALL_LINEAR_ACT, i, GRAPH_NONE };
     else
@@ -272,18 +269,17 @@ static void lay_out_block(struct graph *g)
     }
 }
 
-void graph_calls_make(struct graph *g, const struct graph_conf *conf,
-                      const struct ops *ops)
+void graph_calls_make(struct graph *g, const struct graph_conf *conf)
 {
     g->n_calls = 0;
     g->training = conf->training;
     for (int i = 0; i < g->n; i++)
         if (is_computed(&g->node[i]))
-            add_forward(g, i, conf->fuse && ops, ops);
+            add_forward(g, i, conf->fuse);
     g->n_forward = g->n_calls;
     if (conf->training) {
         share_gradients(g);
-        add_backward(g, conf->fuse && ops && ops->act_linear_bwd);
+        add_backward(g, conf->fuse);
         find_last_calls(g);
     }
     order_units(g);

@@ -32,9 +32,7 @@ static inline bool graph_call_is_backward(const struct graph_call *c)
     return c->kind == CALL_BACKWARD || c->kind == CALL_ACT_LINEAR_BACK;
 }
 
-/* Without `ops` no calls are fused. */
-void graph_calls_make(struct graph *, const struct graph_conf *,
-                      const struct ops *ops);
+void graph_calls_make(struct graph *, const struct graph_conf *);
 
 /* For profiles: what a call is named, computes, and must read and write. */
 const char *graph_call_name(const struct graph *, int call);

@@ -344,20 +344,19 @@ static void set_region_sizes(struct graph *g, const struct graph_conf *conf,
 }
 
 static void lay_out(struct graph *g, const struct graph_conf *conf,
-                    const struct ops *ops, struct memory_layout *l)
+                    struct memory_layout *l)
 {
     g->masters = conf->borrow ? conf->borrow->masters : conf->masters;
-    graph_calls_make(g, conf, ops);
+    graph_calls_make(g, conf);
     lay_out_activations(l, g);
     set_region_sizes(g, conf, l);
 }
 
-void graph_memory_size(struct graph *g, const struct graph_conf *conf,
-                       const struct ops *ops)
+void graph_memory_size(struct graph *g, const struct graph_conf *conf)
 {
     struct memory_layout l;
 
-    lay_out(g, conf, ops, &l);
+    lay_out(g, conf, &l);
     free(l.slot);
 }
 
@@ -423,7 +422,7 @@ int graph_memory_alloc(struct graph *g, struct dev *dev,
     int ret = -1;
 
     g->dev = dev;
-    lay_out(g, conf, dev->ops, &l);
+    lay_out(g, conf, &l);
     if (conf->borrow) {
         g->borrowed = true;
         g->weights = conf->borrow->weights;

@@ -322,10 +322,11 @@ static void round_randomly(const struct optim *o, struct tensor *to,
 void optim_round(const struct optim *o, struct dev *dev, struct tensor *rounded,
                  const struct tensor *w, int64_t at)
 {
+    rounded->overwrite = true;
     if (o->rounds_randomly)
         round_randomly(o, rounded, w, ROUNDED_WEIGHTS, at);
     else
-        dev->ops->cast(dev, rounded, w);
+        dev->ops->accum(dev, rounded, w);
 }
 
 /* Rows of a matrix. */
@@ -390,7 +391,8 @@ static struct tensor widen_piece(const struct optim *o,
 
     if (piece->type == DT_F32)
         return *piece;
-    dev->ops->cast(dev, &wide, piece);
+    wide.overwrite = true;
+    dev->ops->accum(dev, &wide, piece);
     *room += aligned(piece->dim[0]);
     return wide;
 }
@@ -416,8 +418,8 @@ static void update_pieces(struct optim *o, const struct optim_range *r,
         }
         if (copy)
             rounded = part_of(copy, at, n);
-        dev->ops->adamw(dev, &wide[0], &wide[1], &wide[2],
-                        copy ? &rounded : NULL, &grad, u);
+        dev->ops->update(dev, &wide[0], &wide[1], &wide[2],
+                         copy ? &rounded : NULL, &grad, u);
         for (int i = 0; i < 3; i++)
             if (piece[i].type != DT_F32)
                 round_randomly(o, &piece[i], &wide[i], (enum rounded)i,
@@ -437,25 +439,12 @@ static void update_range(struct optim *o, const struct optim_range *r,
     struct tensor rounded = piece_of(&o->own_copies, &g->copies, g->type, r);
     struct tensor *copy = rounded.data && !o->rounds_randomly ? &rounded : NULL;
 
-    switch (r->name) {
-    case OPTIM_ADAMW:
-    case OPTIM_ADAM:
-        if (m.type != DT_F32 || w.type != DT_F32)
-            update_pieces(o, r, (struct tensor *[]){ &w, &m, &v, &grad }, copy,
-                          u);
-        else
-            dev->ops->adamw(dev, &w, &m, &v, copy, &grad, u);
-        break;
-    case OPTIM_SGD:
-        dev->ops->sgd(dev, &w, &m, copy, &grad, u);
-        break;
-    case OPTIM_LION:
-        dev->ops->lion(dev, &w, &m, copy, &grad, u);
-        break;
-    case OPTIM_MUON:
+    if (r->name == OPTIM_MUON)
         update_stack(o, r, &w, &m, &v, copy, &grad, u);
-        break;
-    }
+    else if (m.type != DT_F32 || w.type != DT_F32)
+        update_pieces(o, r, (struct tensor *[]){ &w, &m, &v, &grad }, copy, u);
+    else
+        dev->ops->update(dev, &w, &m, &v, copy, &grad, u);
     if (rounded.data && o->rounds_randomly)
         optim_round(o, dev, &rounded, &w, r->at);
 }
@@ -471,6 +460,9 @@ void optim_step(struct optim *o, double lr, double scale)
         const struct optim_range *r = &o->range[i];
         const bool momentum = r->name == OPTIM_SGD || r->name == OPTIM_MUON;
         const struct update u = {
+            .rule = r->name == OPTIM_LION  ? UPDATE_LION
+                    : r->name == OPTIM_SGD ? UPDATE_SGD
+                                           : UPDATE_ADAMW,
             .lr = (float)(lr * r->rates.lr_factor),
             .beta1 = (float)(r->rates.beta1 >= 0 ? r->rates.beta1
                              : momentum          ? o->momentum

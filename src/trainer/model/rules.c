@@ -85,8 +85,9 @@ static double linear_flops(const struct graph *g, const struct graph_node *n)
 
 static void norm_forward(struct graph *g, struct graph_node *n)
 {
-    g->dev->ops->norm_fwd(g->dev, &n->val, &n->aux, val(g, n, 0), val(g, n, 1),
-                          val(g, n, 2), n->attr.norm, n->attr.eps);
+    g->dev->ops->norm_fwd(g->dev, NULL, &n->val, &n->aux, val(g, n, 0), NULL,
+                          val(g, n, 1), val(g, n, 2), n->attr.norm,
+                          n->attr.eps);
 }
 
 static void norm_backward(struct graph *g, struct graph_node *n)
@@ -210,24 +211,14 @@ static void act_backward(struct graph *g, struct graph_node *n)
                          n->attr.act);
 }
 
-static void glu_forward(struct graph *g, struct graph_node *n)
-{
-    g->dev->ops->glu_fwd(g->dev, &n->val, val(g, n, 0), n->attr.act);
-}
-
-static void glu_backward(struct graph *g, struct graph_node *n)
-{
-    g->dev->ops->glu_bwd(g->dev, grad(g, n, 0), val(g, n, 0), &n->grad,
-                         n->attr.act);
-}
-
 static void dropout_forward(struct graph *g, struct graph_node *n)
 {
     const struct dropout d =
         dropout_of(g, n, n->attr.drop.p, tensor_cols(&n->val));
 
+    n->val.overwrite = true;
     if (d.p > 0.0f)
-        g->dev->ops->dropout_fwd(g->dev, &n->val, &n->val, &d);
+        g->dev->ops->dropout(g->dev, &n->val, &n->val, &d);
 }
 
 static void dropout_backward(struct graph *g, struct graph_node *n)
@@ -235,7 +226,7 @@ static void dropout_backward(struct graph *g, struct graph_node *n)
     const struct dropout d =
         dropout_of(g, n, n->attr.drop.p, tensor_cols(&n->val));
 
-    g->dev->ops->dropout_bwd(g->dev, grad(g, n, 0), &n->grad, &d);
+    g->dev->ops->dropout(g->dev, grad(g, n, 0), &n->grad, &d);
 }
 
 static void add_forward(struct graph *g, struct graph_node *n)
@@ -295,9 +286,9 @@ void rule_add_norm(struct graph *g, struct graph_node *n)
 {
     struct graph_node *sum = &g->node[n->src[0]];
 
-    g->dev->ops->add_norm_fwd(g->dev, &sum->val, &n->val, &n->aux,
-                              val(g, sum, 0), val(g, sum, 1), val(g, n, 1),
-                              val(g, n, 2), n->attr.norm, n->attr.eps);
+    g->dev->ops->norm_fwd(g->dev, &sum->val, &n->val, &n->aux, val(g, sum, 0),
+                          val(g, sum, 1), val(g, n, 1), val(g, n, 2),
+                          n->attr.norm, n->attr.eps);
 }
 
 void rule_linear_act(struct graph *g, struct graph_node *n)
@@ -346,7 +337,7 @@ const struct rule rules[OP_COUNT] = {
                        0, false, attention_flops },
     [OP_ACT] =       { "act", "act_bwd", act_forward, act_backward,
                        1 << 0, true, NULL },
-    [OP_GLU] =       { "glu", "glu_bwd", glu_forward, glu_backward,
+    [OP_GLU] =       { "glu", "glu_bwd", act_forward, act_backward,
                        1 << 0, true, NULL },
     [OP_DROPOUT] =   { "dropout", "dropout_bwd", dropout_forward,
                        dropout_backward, 0, false, NULL },

@@ -228,7 +228,7 @@ static double flops_per_token(const struct settings *s)
     double flops;
 
     gpt_build(&gpt, s, 1);
-    graph_memory_size(&gpt.graph, &conf, &ref_ops);
+    graph_memory_size(&gpt.graph, &conf);
     flops = gpt_flops_per_token(&gpt);
     graph_clear(&gpt.graph);
     return flops;

@@ -384,8 +384,9 @@ static int nccl_type(const struct tensor *t)
 static void copy_if_other(struct coll *c, struct tensor *to,
                           const struct tensor *from)
 {
+    to->overwrite = true;
     if (to->data != from->data)
-        c->dev->ops->cast(c->dev, to, from);
+        c->dev->ops->accum(c->dev, to, from);
 }
 
 static void nccl_sum(struct coll *c, float *x, int64_t n)

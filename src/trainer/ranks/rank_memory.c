@@ -29,7 +29,7 @@ void rank_memory_find(struct settings *s, int ranks, enum parallel_mode mode,
         parallel_configure(&p, &how);
         if (c.rank == 0) {
             gpt_build(&gpt, s, B);
-            graph_memory_size(&gpt.graph, &how, &ref_ops);
+            graph_memory_size(&gpt.graph, &how);
         }
         optim_lay_out(&optim, &s->optim, &gpt.graph);
         parallel_lay_out(&p, &gpt.graph, &optim);
