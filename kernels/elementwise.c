@@ -23,20 +23,6 @@ void ref_accum(struct dev *dev, struct tensor *y, const struct tensor *x)
         ref_add(y, i, ref_get(x, i));
 }
 
-void ref_scale(struct dev *dev, struct tensor *y, float factor)
-{
-    (void)dev;
-    for (int64_t i = 0; i < tensor_count(y); i++)
-        ref_set(y, i, ref_get(y, i) * (double)factor);
-}
-
-void ref_fill(struct dev *dev, struct tensor *y, float value)
-{
-    (void)dev;
-    for (int64_t i = 0; i < tensor_count(y); i++)
-        ref_set(y, i, (double)value);
-}
-
 void ref_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
                      uint64_t seed, uint64_t stream, uint64_t first)
 {

@@ -194,9 +194,6 @@ typedef void mix_bwd_fn(struct dev *, struct tensor *da, struct tensor *db,
 /* y(n) += x(n), or y = x if y is overwritten.  The two may have different
  * types; F32 is the widest, and narrower ones are rounded to nearest even. */
 typedef void accum_fn(struct dev *, struct tensor *y, const struct tensor *x);
-/* y(n) = factor * y(n); y(n) = value. */
-typedef void scale_fn(struct dev *, struct tensor *y, float factor);
-typedef void fill_fn(struct dev *, struct tensor *y, float value);
 /*
  * y(n) = x(n), from F32 to one of its two neighbours in BF16 at random: the
  * upper one with the probability (x - lower) / (upper - lower), so that the
@@ -420,9 +417,9 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
     X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) \
     X(norm_fwd) X(norm_bwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd) X(act_bwd) \
     X(linear_act_fwd) X(act_linear_bwd) X(value_fwd) X(value_bwd) \
-    X(add_fwd) X(mix_fwd) X(mix_bwd) X(accum) X(scale) X(fill) \
-    X(cast_random) X(dropout) X(rope) X(attn_fwd) X(attn_bwd) \
-    X(attn_decode) X(attn_store) X(head) X(sumsq) X(sum) X(update) X(muon)
+    X(add_fwd) X(mix_fwd) X(mix_bwd) X(accum) X(cast_random) X(dropout) \
+    X(rope) X(attn_fwd) X(attn_bwd) X(attn_decode) X(attn_store) X(head) \
+    X(sumsq) X(sum) X(update) X(muon)
 /* clang-format on */
 
 /* A GPU does not have these; they are NULL in its table. */

@@ -15,7 +15,6 @@ struct piece {
     const void *a, *b;
     enum dtype a_type;
     int64_t at, n;
-    float factor;
     bool overwrite;
     const struct dropout *drop;
 };
@@ -46,21 +45,6 @@ VEC_FN void accum_piece(enum dtype type, const struct piece *p)
     VEC_BY_TYPE(p->a_type, accum_pair, type, p);
 }
 
-VEC_FN void scale_piece(enum dtype type, const struct piece *p)
-{
-    for (int64_t i = p->at; i < p->at + p->n; i += VW) {
-        const int64_t n = p->at + p->n - i;
-
-        vf_give(p->y, type, i, vf_take(p->y, type, i, n) * p->factor, n);
-    }
-}
-
-VEC_FN void fill_piece(enum dtype type, const struct piece *p)
-{
-    for (int64_t i = p->at; i < p->at + p->n; i += VW)
-        vf_give(p->y, type, i, vf_set(p->factor), p->at + p->n - i);
-}
-
 VEC_FN void dropout_piece(enum dtype type, const struct piece *p)
 {
     float mask[1024];
@@ -89,16 +73,6 @@ static void add_any(enum dtype type, const struct piece *p)
 static void accum_any(enum dtype type, const struct piece *p)
 {
     VEC_BY_TYPE(type, accum_piece, p);
-}
-
-static void scale_any(enum dtype type, const struct piece *p)
-{
-    VEC_BY_TYPE(type, scale_piece, p);
-}
-
-static void fill_any(enum dtype type, const struct piece *p)
-{
-    VEC_BY_TYPE(type, fill_piece, p);
 }
 
 static void dropout_any(enum dtype type, const struct piece *p)
@@ -176,16 +150,6 @@ void cpu_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
         round_random((uint16_t *)y->data + at, (const float *)x->data + at,
                      rows_piece(count, at), seed, stream, first + (uint64_t)at);
     }
-}
-
-void cpu_scale(struct dev *dev, struct tensor *y, float factor)
-{
-    each_piece(dev, y, &(struct piece){ .factor = factor }, scale_any);
-}
-
-void cpu_fill(struct dev *dev, struct tensor *y, float value)
-{
-    each_piece(dev, y, &(struct piece){ .factor = value }, fill_any);
 }
 
 void cpu_dropout(struct dev *dev, struct tensor *y, const struct tensor *x,

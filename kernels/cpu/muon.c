@@ -43,20 +43,23 @@ static void add_momentum(struct dev *dev, const struct muon *m)
 
 static void normalise(struct dev *dev, const struct muon *m)
 {
-    struct tensor x = tensor_vector(m->x, DT_F32, m->R * m->C);
+    const int64_t n = m->R * m->C;
+    const struct tensor x = tensor_vector(m->x, DT_F32, n);
     double square = 0.0;
     struct tensor sum = { .data = &square,
                           .type = DT_F64,
                           .overwrite = true,
                           .rank = 1,
                           .dim = { 1 } };
+    float by;
 
     dev->ops->sumsq(dev, &sum, &x);
-    dev->ops->scale(
-        dev, &x,
-        (float)(1.0 /
-                ((double)muon_coefficients[m->u->muon].margin * sqrt(square) +
-                 1e-7)));
+    by = (float)(1.0 /
+                 ((double)muon_coefficients[m->u->muon].margin * sqrt(square) +
+                  1e-7));
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
+    for (int64_t i = 0; i < n; i++)
+        m->x[i] *= by;
 }
 
 /* c(r,n) [+]= a(r,k) b(k,n), or a b(n,k)'. */
@@ -81,9 +84,7 @@ static void iterate(struct dev *dev, struct muon *m,
                     const struct muon_round *round)
 {
     const int64_t r = m->r, c = m->c;
-    struct tensor b = tensor_vector(m->b, DT_F32, r * r),
-                  x = tensor_vector(m->x, DT_F32, r * c);
-    struct tensor next = tensor_vector(m->next, DT_F32, r * c);
+    float *x = m->x;
     struct gemm g = product_gemm(m->a, m->x, m->x, r, r, c, true, false);
 
     gemm(dev, &g, m->scratch);
@@ -92,13 +93,13 @@ static void iterate(struct dev *dev, struct muon *m,
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (r * r > ROWS_PIECE)
     for (int64_t i = 0; i < r * r; i++)
         m->b[i] = round->c * m->b[i] + round->b * m->a[i];
-    next.overwrite = true;
-    dev->ops->accum(dev, &next, &x);
-    dev->ops->scale(dev, &next, round->a);
-    g = product_gemm(next.data, b.data, x.data, r, c, r, false, true);
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (r * c > ROWS_PIECE)
+    for (int64_t i = 0; i < r * c; i++)
+        m->next[i] = round->a * x[i];
+    g = product_gemm(m->next, m->b, x, r, c, r, false, true);
     gemm(dev, &g, m->scratch);
-    m->x = next.data;
-    m->next = x.data;
+    m->x = m->next;
+    m->next = x;
 }
 
 /* Add up the squares of the rows of w from `from` to `end`, in x. */

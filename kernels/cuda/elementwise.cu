@@ -36,39 +36,6 @@ static __global__ void add_elements(T *y, const T *a, const T *b, int64_t n)
     store(y + i, p);
 }
 
-template <class T, int W>
-static __global__ void scale_elements(T *y, float factor, int64_t n)
-{
-    begin_kernel();
-
-    const int64_t i = first_of_thread<W>();
-    float p[W];
-
-    if (i >= n)
-        return;
-    load(p, y + i);
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        p[k] *= factor;
-    store(y + i, p);
-}
-
-template <class T, int W>
-static __global__ void fill_elements(T *y, float value, int64_t n)
-{
-    begin_kernel();
-
-    const int64_t i = first_of_thread<W>();
-    float p[W];
-
-    if (i >= n)
-        return;
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        p[k] = value;
-    store(y + i, p);
-}
-
 /* y = x, or y + x.  Four at a time: 16 bytes of the wider type, 8 of the
  * narrower. */
 template <class Y, class X, int W>
@@ -156,16 +123,6 @@ extern "C" void cuda_add_fwd(struct dev *dev, struct tensor *y,
 {
     ELEMENTWISE(add_elements, "add_fwd", y, data_of<T>(y), data_of<const T>(a),
                 data_of<const T>(b));
-}
-
-extern "C" void cuda_scale(struct dev *dev, struct tensor *y, float factor)
-{
-    ELEMENTWISE(scale_elements, "scale", y, data_of<T>(y), factor);
-}
-
-extern "C" void cuda_fill(struct dev *dev, struct tensor *y, float value)
-{
-    ELEMENTWISE(fill_elements, "fill", y, data_of<T>(y), value);
 }
 
 extern "C" void cuda_dropout(struct dev *dev, struct tensor *y,

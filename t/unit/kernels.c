@@ -27,7 +27,8 @@ static void wrong_constant(struct dev *dev, struct tensor *y,
                            const struct tensor *x, enum act kind)
 {
     ref_act_fwd(dev, y, x, kind);
-    ref_scale(dev, y, 1.01f);
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        ref_set(y, i, 1.01 * ref_get(y, i));
 }
 
 static void one_left_out(struct dev *dev, struct tensor *y,

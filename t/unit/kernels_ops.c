@@ -568,40 +568,6 @@ const struct op_test accum_test = {
     { { 1024, 768 }, { 1024, 768, 2 } }
 };
 
-static void scale_args(struct arg *a, const int64_t *s)
-{
-    a[0] = (struct arg){ "y", STATE, NUMBERS, { s[0], s[1] } };
-}
-
-static void scale_call(const struct ops *ops, struct dev *dev,
-                       struct tensor **a, const int64_t *s)
-{
-    (void)s;
-    ops->scale(dev, a[0], 0.5f);
-}
-
-const struct op_test scale_test = {
-    OP(scale), true, 1e-7, 0,
-    { { 1, 1 }, { 7, 129 }, { 129, 129 }, { 65, 64 } }, { { 1024, 768 } }
-};
-
-static void fill_args(struct arg *a, const int64_t *s)
-{
-    a[0] = (struct arg){ "y", OUT, NUMBERS, { s[0], s[1] } };
-}
-
-static void fill_call(const struct ops *ops, struct dev *dev,
-                      struct tensor **a, const int64_t *s)
-{
-    (void)s;
-    ops->fill(dev, a[0], 0.75f);
-}
-
-const struct op_test fill_test = {
-    OP(fill), true, 0, 0,
-    { { 1, 1 }, { 7, 129 }, { 129, 129 }, { 65, 64 } }, { { 1024, 768 } }
-};
-
 /* the random words start at s[2]; always to bf16, whatever the model's type */
 static void cast_random_args(struct arg *a, const int64_t *s)
 {

@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "kernels/half.h"
+#include "kernels/ref.h"
 #include "t/lib/tap.h"
 #include "trainer/model/gpt.h"
 #include "trainer/model/graph.h"
@@ -283,8 +283,10 @@ static void make_ones(struct trial *t)
     struct tensor w = tensor_vector(g->weights.data, DT_BF16, g->count);
     struct tensor grads = tensor_vector(g->grads.data, DT_F32, g->count);
 
-    t->dev.ops->fill(&t->dev, &w, 1);
-    t->dev.ops->fill(&t->dev, &grads, 1);
+    for (int64_t i = 0; i < g->count; i++) {
+        ref_set(&w, i, 1);
+        ref_set(&grads, i, 1);
+    }
 }
 
 /* The mean of all weights, and the part of them that is still 1. */

@@ -392,7 +392,8 @@ void gpt_init_weights(const struct gpt *gpt, int i, int64_t from, int64_t n,
         cpu->ops->normal(cpu, &t, seed, rng_stream(RNG_INIT, 0, (uint64_t)i),
                          from, p->std);
     else
-        cpu->ops->fill(cpu, &t, p->value);
+        for (int64_t k = 0; k < n; k++)
+            out[k] = p->value;
 }
 
 void gpt_resize(struct gpt *gpt, int64_t B, int64_t T)
