@@ -51,7 +51,7 @@ enum gguf_type {
     GGUF_ARRAY = 9
 };
 
-static void gguf_add_number(struct buf *b, uint64_t n, int bytes)
+static void add_number(struct buf *b, uint64_t n, int bytes)
 {
     for (int i = 0; i < bytes; i++)
         buf_char(b, (char)(n >> (8 * i) & 0xff));
@@ -66,11 +66,11 @@ static void add_f32(struct buf *b, double value)
 
 static void add_bytes(struct buf *b, const void *s, size_t n)
 {
-    gguf_add_number(b, n, 8);
+    add_number(b, n, 8);
     buf_add(b, s, n);
 }
 
-static void gguf_add_text(struct buf *b, const char *s)
+static void add_text(struct buf *b, const char *s)
 {
     add_bytes(b, s, strlen(s));
 }
@@ -79,21 +79,19 @@ static void add_key(struct gguf_head *h, const char *name, enum gguf_type type)
 {
     char *full = xasprintf("%s%s", *name == '.' ? h->type : "", name);
 
-    gguf_add_text(&h->keys, full);
-    gguf_add_number(&h->keys, type, 4);
+    add_text(&h->keys, full);
+    add_number(&h->keys, type, 4);
     free(full);
     h->n++;
 }
 
-static void gguf_add_u32_key(struct gguf_head *h, const char *name,
-                             int64_t value)
+static void add_u32_key(struct gguf_head *h, const char *name, int64_t value)
 {
     add_key(h, name, GGUF_U32);
-    gguf_add_number(&h->keys, (uint64_t)value, 4);
+    add_number(&h->keys, (uint64_t)value, 4);
 }
 
-static void gguf_add_f32_key(struct gguf_head *h, const char *name,
-                             double value)
+static void add_f32_key(struct gguf_head *h, const char *name, double value)
 {
     add_key(h, name, GGUF_F32);
     add_f32(&h->keys, value);
@@ -102,14 +100,14 @@ static void gguf_add_f32_key(struct gguf_head *h, const char *name,
 static void add_bool_key(struct gguf_head *h, const char *name, bool value)
 {
     add_key(h, name, GGUF_BOOL);
-    gguf_add_number(&h->keys, value, 1);
+    add_number(&h->keys, value, 1);
 }
 
-static void gguf_add_text_key(struct gguf_head *h, const char *name,
-                              const char *value)
+static void add_text_key(struct gguf_head *h, const char *name,
+                         const char *value)
 {
     add_key(h, name, GGUF_STRING);
-    gguf_add_text(&h->keys, value);
+    add_text(&h->keys, value);
 }
 
 /* The n values follow. */
@@ -117,8 +115,8 @@ static void add_array_key(struct gguf_head *h, const char *name,
                           enum gguf_type type, size_t n)
 {
     add_key(h, name, GGUF_ARRAY);
-    gguf_add_number(&h->keys, type, 4);
-    gguf_add_number(&h->keys, n, 8);
+    add_number(&h->keys, type, 4);
+    add_number(&h->keys, n, 8);
 }
 
 /* ---- tokens ------------------------------------------------------------ */
@@ -176,7 +174,7 @@ static void add_tokens(struct gguf_head *h, const struct tokenizer *t,
         add_token(&h->keys, t, id);
     add_array_key(h, "tokenizer.ggml.token_type", GGUF_I32, (size_t)n);
     for (int64_t id = 0; id < n; id++)
-        gguf_add_number(&h->keys, (uint64_t)token_kind(t, id), 4);
+        add_number(&h->keys, (uint64_t)token_kind(t, id), 4);
 }
 
 /* ---- "gpt2" ------------------------------------------------------------ */
@@ -210,8 +208,8 @@ static int add_gpt2(struct gguf_head *h, const struct tokenizer *t,
         return err_set(e, ERR_INPUT,
                        "llama.cpp has ignore_merges only with the "
                        "pre-tokenizer of Llama 3");
-    gguf_add_text_key(h, "tokenizer.ggml.model", "gpt2");
-    gguf_add_text_key(h, "tokenizer.ggml.pre", pre);
+    add_text_key(h, "tokenizer.ggml.model", "gpt2");
+    add_text_key(h, "tokenizer.ggml.pre", pre);
     add_array_key(h, "tokenizer.ggml.merges", GGUF_STRING, t->n_merges);
     for (size_t i = 0; i < t->n_merges; i++) {
         buf_trim(&pair, 0);
@@ -297,8 +295,8 @@ static int add_llama(struct gguf_head *h, const struct tokenizer *t, int64_t n,
                       "consists of, but this tokenizer has merges only for "
                       "some of these pairs");
     if (got == 0) {
-        gguf_add_text_key(h, "tokenizer.ggml.model", "llama");
-        gguf_add_text_key(h, "tokenizer.ggml.pre", "default");
+        add_text_key(h, "tokenizer.ggml.model", "llama");
+        add_text_key(h, "tokenizer.ggml.pre", "default");
         add_bool_key(h, "tokenizer.ggml.add_space_prefix",
                      t->prefix != PREFIX_NONE);
         add_array_key(h, "tokenizer.ggml.scores", GGUF_F32, (size_t)n);
@@ -317,8 +315,8 @@ static void add_chat(struct gguf_head *h, const struct tokenizer *t)
     if (!chat_template_find(&c, t))
         return;
     jinja = chat_template_jinja(&c);
-    gguf_add_text_key(h, "tokenizer.chat_template", jinja);
-    gguf_add_u32_key(h, "tokenizer.ggml.eot_token_id", c.end);
+    add_text_key(h, "tokenizer.chat_template", jinja);
+    add_u32_key(h, "tokenizer.ggml.eot_token_id", c.end);
     free(jinja);
 }
 
@@ -326,8 +324,8 @@ static void add_chat(struct gguf_head *h, const struct tokenizer *t)
  * Add the keys of the tokenizer, with unused tokens up to `vocab`.  Fails if
  * llama.cpp would give other ids.
  */
-static int gguf_add_tokenizer(struct gguf_head *h, const struct tokenizer *t,
-                              int64_t vocab, struct err *e)
+static int add_tokenizer(struct gguf_head *h, const struct tokenizer *t,
+                         int64_t vocab, struct err *e)
 {
     const int32_t eot = tokenizer_eot(t);
     int got;
@@ -345,10 +343,10 @@ static int gguf_add_tokenizer(struct gguf_head *h, const struct tokenizer *t,
     add_tokens(h, t, vocab);
     for (int64_t id = 0; id < vocab; id++)
         if (token_kind(t, id) == TOKEN_UNKNOWN)
-            gguf_add_u32_key(h, "tokenizer.ggml.unknown_token_id", id);
+            add_u32_key(h, "tokenizer.ggml.unknown_token_id", id);
     if (eot >= 0) {
-        gguf_add_u32_key(h, "tokenizer.ggml.bos_token_id", eot);
-        gguf_add_u32_key(h, "tokenizer.ggml.eos_token_id", eot);
+        add_u32_key(h, "tokenizer.ggml.bos_token_id", eot);
+        add_u32_key(h, "tokenizer.ggml.eos_token_id", eot);
     }
     add_bool_key(h, "tokenizer.ggml.add_bos_token", false);
     add_chat(h, t);
@@ -359,42 +357,27 @@ enum { VERSION = 3, ALIGN = 32 };
 
 /* ---- numbers ---------------------------------------------------------- */
 
-/*
- * The types of numbers: fp32 and fp16, or integers of 8 and 4 bits, 32 of which
- * share a scale in fp16.
- */
-enum gguf_numbers {
-    GGUF_NUMBERS_F32,
-    GGUF_NUMBERS_F16,
-    GGUF_NUMBERS_Q8_0,
-    GGUF_NUMBERS_Q4_0
-};
-
 enum { BLOCK = 32 };
 
 /* clang-format off */
-static const struct gguf_numbers_type {
+/* The types of numbers: fp32 and fp16, or integers of 8 and 4 bits, 32 of which
+ * share a scale in fp16. */
+static const struct {
     int id;           /* by which GGUF knows the type of a tensor */
     int block, bytes; /* numbers and bytes of a block */
     int file_type;    /* of a file of such tensors */
-} gguf_numbers_types[] = {
-    [GGUF_NUMBERS_F32] =  { 0, 1, 4, 0 },
-    [GGUF_NUMBERS_F16] =  { 1, 1, 2, 1 },
-    [GGUF_NUMBERS_Q4_0] = { 2, BLOCK, 2 + BLOCK / 2, 2 },
-    [GGUF_NUMBERS_Q8_0] = { 8, BLOCK, 2 + BLOCK, 7 },
+} number_types[] = {
+    [CONVERT_GGUF] =      { 0, 1, 4, 0 },
+    [CONVERT_GGUF_F16] =  { 1, 1, 2, 1 },
+    [CONVERT_GGUF_Q4_0] = { 2, BLOCK, 2 + BLOCK / 2, 2 },
+    [CONVERT_GGUF_Q8_0] = { 8, BLOCK, 2 + BLOCK, 7 },
 };
 /* clang-format on */
 
-/* Can rows of `cols` numbers have this type? */
-static bool gguf_numbers_fit(enum gguf_numbers type, int64_t cols)
+static size_t numbers_bytes(enum convert_format type, int64_t n)
 {
-    return cols > 0 && cols % gguf_numbers_types[type].block == 0;
-}
-
-static size_t gguf_numbers_bytes(enum gguf_numbers type, int64_t n)
-{
-    return (size_t)(n / gguf_numbers_types[type].block) *
-           (size_t)gguf_numbers_types[type].bytes;
+    return (size_t)(n / number_types[type].block) *
+           (size_t)number_types[type].bytes;
 }
 
 static void write_half(float x, FILE *fp)
@@ -441,17 +424,17 @@ static void write_q4_0(const float *x, FILE *fp)
         fputc(n[i] | n[i + BLOCK / 2] << 4, fp);
 }
 
-static void gguf_numbers_write(enum gguf_numbers type, const float *x,
-                               int64_t n, FILE *fp)
+static void put_numbers(enum convert_format type, const float *x, int64_t n,
+                        FILE *fp)
 {
-    if (type == GGUF_NUMBERS_F32) {
+    if (type == CONVERT_GGUF) {
         fwrite(x, sizeof *x, (size_t)n, fp);
         return;
     }
-    for (int64_t i = 0; i < n; i += gguf_numbers_types[type].block)
-        if (type == GGUF_NUMBERS_F16)
+    for (int64_t i = 0; i < n; i += number_types[type].block)
+        if (type == CONVERT_GGUF_F16)
             write_half(x[i], fp);
-        else if (type == GGUF_NUMBERS_Q8_0)
+        else if (type == CONVERT_GGUF_Q8_0)
             write_q8_0(x + i, fp);
         else
             write_q4_0(x + i, fp);
@@ -460,38 +443,37 @@ static void gguf_numbers_write(enum gguf_numbers type, const float *x,
 /* ---- the model -------------------------------------------------------- */
 
 static void add_model_keys(struct gguf_head *h, const struct settings *s,
-                           enum gguf_numbers type)
+                           enum convert_format type)
 {
     const struct model_settings *m = &s->model;
     const bool gpt2 = strcmp(h->type, "gpt2") == 0;
     struct rope_scaling r;
 
-    gguf_add_text_key(h, "general.architecture", h->type);
-    gguf_add_u32_key(h, "general.file_type",
-                     gguf_numbers_types[type].file_type);
-    if (type == GGUF_NUMBERS_Q8_0 || type == GGUF_NUMBERS_Q4_0)
-        gguf_add_u32_key(h, "general.quantization_version", 2);
-    gguf_add_u32_key(h, ".context_length", m->context);
-    gguf_add_u32_key(h, ".embedding_length", m->width);
-    gguf_add_u32_key(h, ".feed_forward_length", s->is.d_ff);
-    gguf_add_u32_key(h, ".block_count", m->layers);
-    gguf_add_u32_key(h, ".attention.head_count", m->heads);
+    add_text_key(h, "general.architecture", h->type);
+    add_u32_key(h, "general.file_type", number_types[type].file_type);
+    if (type == CONVERT_GGUF_Q8_0 || type == CONVERT_GGUF_Q4_0)
+        add_u32_key(h, "general.quantization_version", 2);
+    add_u32_key(h, ".context_length", m->context);
+    add_u32_key(h, ".embedding_length", m->width);
+    add_u32_key(h, ".feed_forward_length", s->is.d_ff);
+    add_u32_key(h, ".block_count", m->layers);
+    add_u32_key(h, ".attention.head_count", m->heads);
     if (gpt2) {
-        gguf_add_f32_key(h, ".attention.layer_norm_epsilon", m->norm_eps);
+        add_f32_key(h, ".attention.layer_norm_epsilon", m->norm_eps);
         return;
     }
-    gguf_add_u32_key(h, ".attention.head_count_kv", s->is.kv_heads);
-    gguf_add_u32_key(h, ".attention.key_length", s->is.head_dim);
-    gguf_add_u32_key(h, ".attention.value_length", s->is.head_dim);
-    gguf_add_u32_key(h, ".rope.dimension_count", s->is.head_dim);
-    gguf_add_f32_key(h, ".attention.layer_norm_rms_epsilon", m->norm_eps);
-    gguf_add_f32_key(h, ".rope.freq_base", m->rope_theta);
+    add_u32_key(h, ".attention.head_count_kv", s->is.kv_heads);
+    add_u32_key(h, ".attention.key_length", s->is.head_dim);
+    add_u32_key(h, ".attention.value_length", s->is.head_dim);
+    add_u32_key(h, ".rope.dimension_count", s->is.head_dim);
+    add_f32_key(h, ".attention.layer_norm_rms_epsilon", m->norm_eps);
+    add_f32_key(h, ".rope.freq_base", m->rope_theta);
     if (rope_scaling_parse(m->rope_scaling, &r) &&
         strcmp(r.kind, "yarn") == 0) {
-        gguf_add_text_key(h, ".rope.scaling.type", r.kind);
-        gguf_add_f32_key(h, ".rope.scaling.factor", r.factor);
-        gguf_add_u32_key(h, ".rope.scaling.original_context_length",
-                         (uint32_t)r.context);
+        add_text_key(h, ".rope.scaling.type", r.kind);
+        add_f32_key(h, ".rope.scaling.factor", r.factor);
+        add_u32_key(h, ".rope.scaling.original_context_length",
+                    (uint32_t)r.context);
     }
 }
 
@@ -517,7 +499,7 @@ struct gguf_tensors {
     const struct engine *engine;
     const float *weights;
     const char *type;
-    enum gguf_numbers numbers; /* of matrices */
+    enum convert_format numbers; /* of matrices */
     struct buf records;
     uint64_t n, at;
     FILE *fp; /* NULL: make records and count offsets */
@@ -525,29 +507,29 @@ struct gguf_tensors {
 
 /* Vectors and positions are few and stay in fp32, as do matrices with rows of a
  * length that the type does not allow. */
-static enum gguf_numbers numbers_of(const struct gguf_tensors *w,
-                                    const char *name,
-                                    const struct convert_slice *p)
+static enum convert_format numbers_of(const struct gguf_tensors *w,
+                                      const char *name,
+                                      const struct convert_slice *p)
 {
-    return gguf_numbers_fit(w->numbers, p->cols) &&
+    return p->cols > 0 && p->cols % number_types[w->numbers].block == 0 &&
                    strcmp(name, "position_embd.weight") != 0
                ? w->numbers
-               : GGUF_NUMBERS_F32;
+               : CONVERT_GGUF;
 }
 
 static void add_record(struct gguf_tensors *w, const char *name,
                        const struct convert_slice *p)
 {
-    const enum gguf_numbers type = numbers_of(w, name, p);
-    const size_t bytes = gguf_numbers_bytes(type, convert_slice_count(p));
+    const enum convert_format type = numbers_of(w, name, p);
+    const size_t bytes = numbers_bytes(type, convert_slice_count(p));
 
-    gguf_add_text(&w->records, name);
-    gguf_add_number(&w->records, p->cols ? 2 : 1, 4);
+    add_text(&w->records, name);
+    add_number(&w->records, p->cols ? 2 : 1, 4);
     if (p->cols)
-        gguf_add_number(&w->records, (uint64_t)p->cols, 8);
-    gguf_add_number(&w->records, (uint64_t)p->rows, 8);
-    gguf_add_number(&w->records, (uint64_t)gguf_numbers_types[type].id, 4);
-    gguf_add_number(&w->records, w->at, 8);
+        add_number(&w->records, (uint64_t)p->cols, 8);
+    add_number(&w->records, (uint64_t)p->rows, 8);
+    add_number(&w->records, (uint64_t)number_types[type].id, 4);
+    add_number(&w->records, w->at, 8);
     w->at += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     w->n++;
 }
@@ -555,7 +537,7 @@ static void add_record(struct gguf_tensors *w, const char *name,
 static int write_numbers(struct gguf_tensors *w, const struct convert_tensor *t,
                          const struct convert_slice *slice, struct err *e)
 {
-    const enum gguf_numbers type = numbers_of(w, t->gguf, slice);
+    const enum convert_format type = numbers_of(w, t->gguf, slice);
     const int64_t n = convert_slice_count(slice);
     float *x = mem_alloc((size_t)n, sizeof *x, "weights", e);
 
@@ -565,8 +547,8 @@ static int write_numbers(struct gguf_tensors *w, const struct convert_tensor *t,
     if ((strcmp(w->type, "llama") == 0 || strcmp(w->type, "smollm3") == 0) &&
         (slice->kind == SLICE_Q || slice->kind == SLICE_K))
         interleave(x, slice, w->engine->set->is.head_dim);
-    gguf_numbers_write(type, x, n, w->fp);
-    for (size_t i = gguf_numbers_bytes(type, n); i % ALIGN; i++)
+    put_numbers(type, x, n, w->fp);
+    for (size_t i = numbers_bytes(type, n); i % ALIGN; i++)
         fputc(0, w->fp);
     free(x);
     return 0;
@@ -644,17 +626,10 @@ int convert_write_gguf(const struct engine *eng, const float *weights,
                        enum convert_format format, const char *path,
                        struct err *e)
 {
-    static const enum gguf_numbers types[] = {
-        [CONVERT_GGUF] = GGUF_NUMBERS_F32,
-        [CONVERT_GGUF_F16] = GGUF_NUMBERS_F16,
-        [CONVERT_GGUF_Q8_0] = GGUF_NUMBERS_Q8_0,
-        [CONVERT_GGUF_Q4_0] = GGUF_NUMBERS_Q4_0
-    };
-    const enum gguf_numbers numbers = types[format];
     const struct convert_family *f = convert_family(eng->set, e);
     struct gguf_tensors w = { .engine = eng,
                               .weights = weights,
-                              .numbers = numbers,
+                              .numbers = format,
                               .records = BUF_INIT };
     struct gguf_head h = { .keys = BUF_INIT };
     struct buf front = BUF_INIT;
@@ -668,14 +643,13 @@ int convert_write_gguf(const struct engine *eng, const float *weights,
                        "GGUF needs a tokenizer; use --set "
                        "data.tokenizer=PATH to name it");
     w.type = h.type = f->type;
-    add_model_keys(&h, eng->set, numbers);
-    if (gguf_add_tokenizer(&h, eng->data.tokenizer, eng->set->model.vocab, e) ==
-            0 &&
+    add_model_keys(&h, eng->set, format);
+    if (add_tokenizer(&h, eng->data.tokenizer, eng->set->model.vocab, e) == 0 &&
         add_tensors(&w, f, e) == 0 && save_open(&s, path, e) == 0) {
         buf_str(&front, "GGUF");
-        gguf_add_number(&front, VERSION, 4);
-        gguf_add_number(&front, w.n, 8);
-        gguf_add_number(&front, h.n, 8);
+        add_number(&front, VERSION, 4);
+        add_number(&front, w.n, 8);
+        add_number(&front, h.n, 8);
         buf_add(&front, h.keys.s, h.keys.len);
         buf_add(&front, w.records.s, w.records.len);
         while (front.len % ALIGN)

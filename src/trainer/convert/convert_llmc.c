@@ -130,8 +130,6 @@ int convert_write_llmc(const struct engine *eng, const float *weights,
     struct save s = { 0 };
     int ret = -1;
 
-    if (convert_check_llmc(eng->set, e) < 0)
-        return -1;
     if (save_open(&s, path, e) == 0) {
         f.fp = s.fp;
         fwrite(head, sizeof head, 1, s.fp);
