@@ -20,6 +20,7 @@
 #include "store/read/runs.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/plan/plan_step.h"
 #include "trainer/ranks/launch.h"
 #include "trainer/ranks/local_ranks.h"
@@ -167,11 +168,10 @@ static int start_ranks(struct err *e)
 static int keep_beginning(struct settings *s, const char *checkpoint,
                           struct err *e)
 {
-    char *path = path_join(checkpoint, "config.ini");
     struct settings then;
     int ret = 0;
 
-    if (settings_begin(&then, path, ERR_IGNORED) == 0) {
+    if (checkpoint_settings(&then, checkpoint, ERR_IGNORED) == 0) {
         if (s->train.precision == PRECISION_AUTO)
             s->train.precision = then.train.precision;
         if (*then.train.from || *s->train.from)
@@ -182,7 +182,6 @@ static int keep_beginning(struct settings *s, const char *checkpoint,
                            "train.from", e);
         settings_clear(&then);
     }
-    free(path);
     return ret;
 }
 

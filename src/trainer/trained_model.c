@@ -9,6 +9,7 @@
 #include "common/path.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_state.h"
 
 const char *const trained_model_weights[] = { "full", "int8", "int4", NULL };
 const int trained_model_bits[] = { 0, 8, 4 };
@@ -86,15 +87,14 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
 {
     struct settings s = { 0 };
     struct engine eng = { 0 };
-    char *path = NULL, *config;
+    char *path = NULL;
     int ret;
 
     if (argc > 1)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
     if (find_model(m, argc > 0 ? argv[0] : NULL, &path, e) < 0)
         return -1;
-    config = path_join(path, "config.ini");
-    ret = settings_begin(&s, config, e);
+    ret = checkpoint_settings(&s, path, e);
     if (ret == 0)
         settings_finish(&s);
     if (ret == 0)
@@ -112,6 +112,6 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
     m->path = NULL;
     engine_close(&eng);
     settings_clear(&s);
-    FREE(m->sets.item, path, config);
+    FREE(m->sets.item, path);
     return ret;
 }

@@ -300,20 +300,17 @@ int checkpoint_load(const char *folder, struct engine *eng, struct err *e)
     return dev_sync(&eng->dev, e);
 }
 
-void checkpoint_compare(const struct settings *s, const char *folder,
+void checkpoint_compare(const struct settings *s, const struct settings *then,
                         const char *breaks(const char *key))
 {
-    char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
-    struct settings then = { 0 };
     struct buf was = BUF_INIT, is = BUF_INIT;
-    const bool known = settings_begin(&then, path, ERR_IGNORED) == 0;
 
-    for (const struct setting *row = settings_table; row->key && known; row++) {
+    for (const struct setting *row = settings_table; row->key; row++) {
         const char *what = breaks(row->key);
 
         buf_trim(&was, 0);
         buf_trim(&is, 0);
-        conf_text(&then.conf, row, &was);
+        conf_text(&then->conf, row, &was);
         conf_text(&s->conf, row, &is);
         if (what && strcmp(was.s, is.s) != 0)
             log_warn("%s is %s, but the checkpoint was written with %s: %s",
@@ -321,9 +318,8 @@ void checkpoint_compare(const struct settings *s, const char *folder,
     }
     buf_clear(&was);
     buf_clear(&is);
-    settings_clear(&then);
-    free(path);
 }
+
 /* ---- the model that training starts from --------------------------------- */
 
 /* What another value breaks, of a setting that is not only about training. */
@@ -360,24 +356,11 @@ int checkpoint_from_find(struct settings *s, struct err *e)
     return ret < 0 ? err_wrap(e, "train.from") : 0;
 }
 
-/* The size of the vocabulary of a checkpoint. */
-static int count_ids(const char *folder, int64_t *ids, struct err *e)
-{
-    char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
-    struct settings then = { 0 };
-    const int ret = settings_begin(&then, path, e);
-
-    *ids = then.model.vocab;
-    settings_clear(&then);
-    free(path);
-    return ret;
-}
-
 int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
 {
     const char *folder = eng->set->train.from;
+    struct settings then = { 0 };
     char is[SHA256_TEXT];
-    int64_t ids = 0;
     int ret = 0;
 
     if (!*folder)
@@ -392,14 +375,16 @@ int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
                       "SHA-256 of its weights is %.12s, not %.12s",
                       folder, is, sum);
     if (ret == 0)
-        ret = count_ids(folder, &ids, e);
+        ret = checkpoint_settings(&then, folder, e);
     if (ret == 0)
-        ret = checkpoint_load_weights(folder, eng, ids, e);
+        ret = checkpoint_load_weights(folder, eng, then.model.vocab, e);
     if (ret == 0 && eng->set->train.from_moments &&
         (checkpoint_state_steps(folder, eng, e) < 0 ||
-         load_part(folder, PART_OPTIM, load_moments, eng, ids, e) < 0))
+         load_part(folder, PART_OPTIM, load_moments, eng, then.model.vocab, e) <
+             0))
         ret = err_wrap(e, "%s", folder);
     if (ret == 0 && !sum && eng->coll.rank == 0)
-        checkpoint_compare(eng->set, folder, from_breaks);
+        checkpoint_compare(eng->set, &then, from_breaks);
+    settings_clear(&then);
     return ret < 0 ? err_wrap(e, "train.from") : dev_sync(&eng->dev, e);
 }

@@ -24,9 +24,9 @@ int checkpoint_load(const char *folder, struct engine *, struct err *);
 int checkpoint_load_weights(const char *folder, struct engine *, int64_t ids,
                             struct err *);
 
-/* Warn of settings with another value than when the checkpoint was written, if
+/* Warn of settings with another value than when a checkpoint was written, if
  * breaks() says what that breaks. */
-void checkpoint_compare(const struct settings *, const char *folder,
+void checkpoint_compare(const struct settings *, const struct settings *then,
                         const char *breaks(const char *key));
 
 /* Find the model of another run that train.from names; let train.from be the

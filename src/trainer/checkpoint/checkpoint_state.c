@@ -331,16 +331,23 @@ static double get_real(const json_t *o, const char *key, double otherwise)
     return x ? json_number_value(x) : otherwise;
 }
 
+int checkpoint_settings(struct settings *s, const char *folder, struct err *e)
+{
+    char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
+    const int ret = settings_begin(s, path, e);
+
+    free(path);
+    return ret;
+}
+
 /* Only fp16 has a loss scale; other checkpoints, and imported models, say 1. */
 static bool has_loss_scale(const char *folder)
 {
-    char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
     struct settings s;
-    const bool has = settings_begin(&s, path, ERR_IGNORED) < 0 ||
+    const bool has = checkpoint_settings(&s, folder, ERR_IGNORED) < 0 ||
                      s.train.precision == PRECISION_FP16;
 
     settings_clear(&s);
-    free(path);
     return has;
 }
 

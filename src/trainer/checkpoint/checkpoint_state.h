@@ -32,3 +32,5 @@ int checkpoint_state_sum(const char *folder, int part, char out[SHA256_TEXT],
                          struct err *);
 /* The id of the run that wrote it, "" for none; the caller frees it. */
 int checkpoint_run_id(const char *folder, char **id, struct err *);
+/* The settings that it was written with, by settings_begin(). */
+int checkpoint_settings(struct settings *, const char *folder, struct err *);

@@ -431,12 +431,15 @@ static void note_origin(struct run *run, const char *const tag[3],
 static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 {
     const char *from = t->engine->set->train.from;
+    struct settings then = { 0 };
     int ret = 0;
 
     if (c->checkpoint)
         ret = checkpoint_run_id(c->checkpoint, &t->resumed, e);
-    if (ret == 0 && is_resumed(t) && t->engine->coll.rank == 0)
-        checkpoint_compare(t->engine->set, c->checkpoint, resume_breaks);
+    if (ret == 0 && is_resumed(t) && t->engine->coll.rank == 0 &&
+        checkpoint_settings(&then, c->checkpoint, ERR_IGNORED) == 0)
+        checkpoint_compare(t->engine->set, &then, resume_breaks);
+    settings_clear(&then);
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
     else if (ret == 0)
