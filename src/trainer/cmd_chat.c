@@ -24,15 +24,12 @@
 #include "trainer/training/sampler.h"
 
 static struct trained_model model = { .micro_batch = 1 };
-static int weights;
 static const char *system_text;
 
 static const struct opt chat_opts[] = {
     { 0, "system", "text", OPT_STRING, &system_text,
       "begin with TEXT as the message of the system" },
-    TRAINED_MODEL_OPT_WEIGHTS(weights),
-    TRAINED_MODEL_OPT_DEVICE(model),
-    TRAINED_MODEL_OPTS(model),
+    TRAINED_MODEL_OPTS_TO_COMPUTE(model),
     { 0 }
 };
 
@@ -271,9 +268,8 @@ static int chat_with(struct engine *eng, struct err *e)
                        "the tokenizer of %s has no special tokens for "
                        "conversations; 'gtrain sample' continues texts",
                        model.path);
-    ret = sampler_open(&c.sampler, eng, 1, INT64_MAX, e);
-    if (ret == 0 && trained_model_bits[weights])
-        ret = sampler_quantize(&c.sampler, trained_model_bits[weights], e);
+    ret = sampler_open(&c.sampler, eng, 1, INT64_MAX,
+                       trained_model_bits[model.weights], e);
     c.enc = encoder_new(t, NULL, 0);
     if (ret == 0) {
         sig_watch();

@@ -25,7 +25,6 @@
 static const char *data, *questions, *task_list, *documents, *train_text;
 static int64_t sequences, stride, limit;
 static struct trained_model model;
-static int weights;
 static struct table_style style;
 
 static const struct opt eval_opts[] = {
@@ -48,9 +47,7 @@ static const struct opt eval_opts[] = {
       "with --documents, mark those that occur in this training text" },
     { 'b', "micro-batch", "n", OPT_LONG, &model.micro_batch,
       "process N sequences at a time (default: train.micro_batch)" },
-    TRAINED_MODEL_OPT_WEIGHTS(weights),
-    TRAINED_MODEL_OPT_DEVICE(model),
-    TRAINED_MODEL_OPTS(model),
+    TRAINED_MODEL_OPTS_TO_COMPUTE(model),
     TABLE_OPTS(style),
     { 0 }
 };
@@ -460,7 +457,7 @@ static int evaluate_documents(struct engine *eng, struct table *t,
 static int evaluate(struct engine *eng, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.eval/1");
-    const int bits = trained_model_bits[weights];
+    const int bits = trained_model_bits[model.weights];
     int ret;
 
     if (bits && quantize_weights(&eng->gpt.graph, bits, e) < 0)

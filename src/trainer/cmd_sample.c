@@ -18,7 +18,6 @@
 #include "trainer/training/sampler.h"
 
 static struct trained_model model = { .micro_batch = 1 };
-static int weights;
 static const char *prompt_file;
 
 /* Options that override a setting. */
@@ -54,9 +53,7 @@ static const struct opt sample_opts[] = {
       "sample.top_p)" },
     { 0, "seed", "n", OPT_STRING, &override[SEED].value,
       "use N as the seed (default: sample.seed)" },
-    TRAINED_MODEL_OPT_WEIGHTS(weights),
-    TRAINED_MODEL_OPT_DEVICE(model),
-    TRAINED_MODEL_OPTS(model),
+    TRAINED_MODEL_OPTS_TO_COMPUTE(model),
     { 0 }
 };
 
@@ -213,9 +210,8 @@ static int generate(struct engine *eng, struct output *o, struct err *e)
         prompt[i] = o->prompts->id[prompt_of(o, i)];
         longest = prompt[i].n > longest ? prompt[i].n : longest;
     }
-    ret = sampler_open(&s, eng, o->count, (int64_t)longest + tokens, e);
-    if (ret == 0 && trained_model_bits[weights])
-        ret = sampler_quantize(&s, trained_model_bits[weights], e);
+    ret = sampler_open(&s, eng, o->count, (int64_t)longest + tokens,
+                       trained_model_bits[model.weights], e);
     before = clock_mono();
     used = clock();
     if (ret == 0)

@@ -21,6 +21,7 @@ struct trained_model {
     const char *device; /* NULL: auto */
     struct opt_list sets;
     int64_t micro_batch; /* 0: as in training */
+    int weights;         /* of trained_model_bits */
     const char *path;    /* of the checkpoint, while the function runs */
 };
 
@@ -30,13 +31,13 @@ struct trained_model {
       "look for runs in the store DIR (default: mlruns)" }, \
     { 's', "set", "section.key=value", OPT_LIST, &(m).sets, \
       "change one setting (may be given many times)" }
-#define TRAINED_MODEL_OPT_DEVICE(m) \
-    { 0, "device", "name", OPT_STRING, &(m).device, \
-      "compute on NAME (default: auto)" }
-#define TRAINED_MODEL_OPT_WEIGHTS(weights) \
-    { 0, "weights", "type", OPT_WORD, &(weights), \
+#define TRAINED_MODEL_OPTS_TO_COMPUTE(m) \
+    { 0, "weights", "type", OPT_WORD, &(m).weights, \
       "multiply with matrices of this type: %s (default: full)", \
-      trained_model_weights }
+      trained_model_weights }, \
+    { 0, "device", "name", OPT_STRING, &(m).device, \
+      "compute on NAME (default: auto)" }, \
+    TRAINED_MODEL_OPTS(m)
 /* clang-format on */
 
 /* The words of --weights, and the bits of a number; 0: as in training. */

@@ -128,7 +128,7 @@ static int open_graph(struct engine *eng, struct graph *g, struct err *e)
 }
 
 int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
-                 struct err *e)
+                 int bits, struct err *e)
 {
     const int64_t context = eng->set->model.context;
     const struct tensor *out;
@@ -155,7 +155,12 @@ int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
     s->raw = mem_alloc(n, sizeof *s->logits, "logits", e);
     s->order =
         mem_alloc((size_t)eng->set->model.vocab, sizeof *s->order, "logits", e);
-    return s->logits && s->raw && s->order ? 0 : -1;
+    if (!s->logits || !s->raw || !s->order ||
+        (bits && quantize_weights(&s->decoder.graph, bits, e) < 0))
+        return -1;
+    if (bits && s->window.T > 0)
+        quantize_borrow(&s->window.graph, &s->decoder.graph);
+    return 0;
 }
 
 void sampler_close(struct sampler *s)
@@ -164,15 +169,6 @@ void sampler_close(struct sampler *s)
     graph_clear(&s->window.graph);
     FREE(s->last, s->recent, s->logits, s->raw, s->order);
     *s = (struct sampler){ 0 };
-}
-
-int sampler_quantize(struct sampler *s, int bits, struct err *e)
-{
-    if (quantize_weights(&s->decoder.graph, bits, e) < 0)
-        return -1;
-    if (s->window.T > 0)
-        quantize_borrow(&s->window.graph, &s->decoder.graph);
-    return 0;
 }
 
 /* Convert the logits to fp32 from the type of the model, and bound them. */
@@ -471,7 +467,7 @@ int sampler_texts(struct engine *eng, struct buf *all, size_t *last,
             tokenizer_decode(tokenizer, prompt.id, prompt.n, &t.text[i]);
         tokenizer_drop_space(tokenizer, &t.text[i], 0);
     }
-    ret = sampler_open(&s, eng, count, (int64_t)prompt.n + c->tokens, e);
+    ret = sampler_open(&s, eng, count, (int64_t)prompt.n + c->tokens, 0, e);
     if (ret == 0)
         ret = sampler_run(&s, prompts, c->tokens, add_token, &t, e);
     sampler_close(&s);

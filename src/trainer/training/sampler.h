@@ -5,7 +5,7 @@
 /*
  * sampler - generate text with the model
  *
- *      if (sampler_open(&s, eng, count, room, e) < 0 ||
+ *      if (sampler_open(&s, eng, count, room, 0, e) < 0 ||
  *          sampler_run(&s, prompts, tokens, on_token, arg, e) < 0)
  *          ...
  *      sampler_close(&s);
@@ -50,11 +50,10 @@ struct sampler_token {
 /* Called with each token that was drawn. */
 typedef void sampler_fn(void *arg, int sequence, int32_t id);
 
-/* room: the tokens of a sequence, with its prompt. */
+/* room: the tokens of a sequence, with its prompt.  bits: those of a number in
+ * the matrices to multiply with, 8 or 4; 0: as the model has them. */
 int sampler_open(struct sampler *, struct engine *, int count, int64_t room,
-                 struct err *);
-/* Multiply with matrices of 8 or 4 bits from now on. */
-int sampler_quantize(struct sampler *, int bits, struct err *);
+                 int bits, struct err *);
 void sampler_close(struct sampler *);
 /* Continue the prompt of each sequence, or those tokens at its end that fit
  * into the context, with a warning, by as many tokens as `tokens`.  Returns 1,
