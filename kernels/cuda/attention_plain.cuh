@@ -114,15 +114,34 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
             most[threadIdx.x] + logf(sum[threadIdx.x]);
 }
 
-/* p and ds for query `at` and key u, from their rows. */
-static __device__ __forceinline__ void plain_pair(
-    float *p, float *ds, const float *q, const float *k, const float *v,
-    const float *dy, float lse, float delta, float keep, float scale, int D)
+/* ds and, unless it is null, p, for the R queries from `from` on and the R keys
+ * from `key` on, of head nh counted over sequences. */
+template <int R, class E>
+static __device__ __forceinline__ void plain_squares(
+    float *p, float *ds, const flash<E> &f, int64_t n, int64_t nh, int64_t from,
+    int64_t key, const float *q, const float *k, const float *v,
+    const float *dy)
 {
-    const float prob = expf(scale * plain_dot(q, k, D) - lse);
+    const int D = f.D, LD = D + 1;
 
-    *ds = scale * prob * (keep * plain_dot(dy, v, D) - delta);
-    *p = prob * keep;
+    for (int i = threadIdx.x; i < R * R; i += PLAIN_THREADS) {
+        const int r = i / R, c = i % R;
+        const int64_t t = from + r, u = key + c, at = nh * f.T + t;
+        float prob = 0.0f, slope = 0.0f, keep = 1.0f;
+
+        if (u <= t && t - u < reach_at<true>(f, n, (int)t) && t < f.T) {
+            if (f.drop.p > 0.0f)
+                keep = dropout_factor(f.drop, nh, f.T, t, u);
+            prob = expf(f.scale * plain_dot(q + r * LD, k + c * LD, D) -
+                        f.lse[at]);
+            slope =
+                f.scale * prob *
+                (keep * plain_dot(dy + r * LD, v + c * LD, D) - f.delta[at]);
+        }
+        ds[r * (R + 1) + c] = slope;
+        if (p)
+            p[r * (R + 1) + c] = prob * keep;
+    }
 }
 
 template <class E>
@@ -160,21 +179,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
             plain_fetch<R>(dy, f.dy + n * f.T * y_stride + (int64_t)h * D,
                            y_stride, t0, f.T, D);
             __syncthreads();
-            for (int i = threadIdx.x; i < R * R; i += PLAIN_THREADS) {
-                const int r = i / R, c = i % R; /* query, key */
-                const int64_t t = t0 + r, u = from + c;
-                const int64_t at = (n * f.H + h) * f.T + t;
-
-                p[r * LS + c] = ds[r * LS + c] = 0.0f;
-                if (u <= t && t - u < reach_at<true>(f, n, (int)t) && t < f.T)
-                    plain_pair(
-                        &p[r * LS + c], &ds[r * LS + c], q + r * LD, k + c * LD,
-                        v + c * LD, dy + r * LD, f.lse[at], f.delta[at],
-                        f.drop.p > 0.0f
-                            ? dropout_factor(f.drop, n * f.H + h, f.T, t, u)
-                            : 1.0f,
-                        f.scale, D);
-            }
+            plain_squares<R>(p, ds, f, n, n * f.H + h, t0, from, q, k, v, dy);
             __syncthreads();
             for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
                 const int c = i / D, d = i % D;
@@ -223,22 +228,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
         plain_fetch<R>(k, head.k, head.stride, t * R, f.T, D);
         plain_fetch<R>(v, head.v, head.stride, t * R, f.T, D);
         __syncthreads();
-        for (int i = threadIdx.x; i < R * R; i += PLAIN_THREADS) {
-            const int r = i / R, c = i % R;
-            const int64_t here = from + r, u = t * R + c;
-            const int64_t at = nh * f.T + here;
-            float p;
-
-            ds[r * LS + c] = 0.0f;
-            if (u <= here && here - u < reach_at<true>(f, n, (int)here) &&
-                here < f.T)
-                plain_pair(&p, &ds[r * LS + c], q + r * LD, k + c * LD,
-                           v + c * LD, dy + r * LD, f.lse[at], f.delta[at],
-                           f.drop.p > 0.0f
-                               ? dropout_factor(f.drop, nh, f.T, here, u)
-                               : 1.0f,
-                           f.scale, D);
-        }
+        plain_squares<R>(nullptr, ds, f, n, nh, from, t * R, q, k, v, dy);
         __syncthreads();
         for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
             const int r = i / D, d = i % D;

@@ -24,15 +24,12 @@ static __global__ void add_elements(T *y, const T *a, const T *b, int64_t n)
     begin_kernel();
 
     const int64_t i = first_of_thread<W>();
-    float p[W], q[W];
+    float p[W];
 
     if (i >= n)
         return;
     load(p, a + i);
-    load(q, b + i);
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        p[k] += q[k];
+    load_more(p, b + i);
     store(y + i, p);
 }
 
@@ -44,17 +41,13 @@ static __global__ void cast_elements(Y *y, const X *x, bool into, int64_t n)
     begin_kernel();
 
     const int64_t i = first_of_thread<W>();
-    float p[W], was[W];
+    float p[W];
 
     if (i >= n)
         return;
     load(p, x + i);
-    if (into) {
-        load(was, y + i);
-#pragma unroll
-        for (int k = 0; k < W; k++)
-            p[k] += was[k];
-    }
+    if (into)
+        load_more(p, y + i);
     store(y + i, p);
 }
 

@@ -26,15 +26,11 @@ static __global__ void __launch_bounds__(THREADS)
     const T *pe = wpe ? wpe + (from + row % period) * C : nullptr;
 
     for (int64_t c = threadIdx.x * W; c < C; c += THREADS * W) {
-        float v[W], p[W];
+        float v[W];
 
         load(v, te + c);
-        if (pe) {
-            load(p, pe + c);
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                v[k] += p[k];
-        }
+        if (pe)
+            load_more(v, pe + c);
         store(y + row * C + c, v);
     }
 }
@@ -70,20 +66,12 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t t = blockIdx.x;
 
     for (int64_t c = threadIdx.x * W; c < C; c += THREADS * W) {
-        float sum[W] = {}, v[W];
+        float sum[W] = {};
 
-        for (int64_t row = t; t < period && row < N; row += period) {
-            load(v, dy + row * C + c);
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                sum[k] += v[k];
-        }
-        if (!overwrite) {
-            load(v, dwpe + t * C + c);
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                sum[k] += v[k];
-        }
+        for (int64_t row = t; t < period && row < N; row += period)
+            load_more(sum, dy + row * C + c);
+        if (!overwrite)
+            load_more(sum, dwpe + t * C + c);
         store(dwpe + t * C + c, sum);
     }
 }
@@ -101,21 +89,15 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t to = from + TILE < N ? from + TILE : N;
 
     for (int64_t c = threadIdx.x * W; c < C; c += THREADS * W) {
-        float sum[W] = {}, v[W];
+        float sum[W] = {};
         bool ours = from == 0 || key[from - 1] != key[from];
 
         for (int64_t i = from; i < to; i++) {
-            load(v, dy + row[i] * C + c);
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                sum[k] += v[k];
+            load_more(sum, dy + row[i] * C + c);
             if (i + 1 < to && key[i + 1] == key[i])
                 continue;
             if (ours) {
-                load(v, dwte + key[i] * C + c);
-#pragma unroll
-                for (int k = 0; k < W; k++)
-                    sum[k] += v[k];
+                load_more(sum, dwte + key[i] * C + c);
                 store(dwte + key[i] * C + c, sum);
             } else {
                 store(head + blockIdx.x * C + c, sum);

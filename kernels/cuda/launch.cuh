@@ -196,6 +196,18 @@ static __device__ __forceinline__ void load(float (&x)[W], const T *p)
     }
 }
 
+/* x += W elements, loaded as above. */
+template <int W, class T>
+static __device__ __forceinline__ void load_more(float (&x)[W], const T *p)
+{
+    float more[W];
+
+    load(more, p);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        x[k] += more[k];
+}
+
 /* Round, two numbers with one instruction where there is one. */
 template <int W, class T>
 static __device__ __forceinline__ void round_all(T (&v)[W], const float (&x)[W])

@@ -84,17 +84,13 @@ static __global__ void __launch_bounds__(THREADS)
     SHARED(float, share, THREADS *W);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t first = (int64_t)blockIdx.x * 32 * W, c = first + lane * W;
-    float sum[W] = {}, v[W];
+    float sum[W] = {};
 
     if (c < M)
 #pragma unroll 4
         for (int64_t r = (int64_t)blockIdx.y * WARPS + warp; r < N;
-             r += gridDim.y * WARPS) {
-            load(v, dy + r * M + c);
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                sum[k] += v[k];
-        }
+             r += gridDim.y * WARPS)
+            load_more(sum, dy + r * M + c);
 #pragma unroll
     for (int k = 0; k < W; k++)
         share[threadIdx.x * W + k] = sum[k];
