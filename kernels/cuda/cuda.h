@@ -19,17 +19,25 @@ struct cuda_queue {
     bool overlaps;   /* a kernel may start while the one before it ends */
 };
 
+/* A queue beside the main one, and events that tell when the main one's work
+ * was given, and when its own is done. */
+struct cuda_side {
+    struct cuda_queue queue;
+    void *given, *done[DEV_STREAM_SLOTS]; /* cudaEvent_t */
+};
+
 /*
  * cuda - the state of a CUDA device, for the files that implement it
  *
  * dev->state points at one of these.  Operations give their work to the queue
  * `now`, so that each may use its scratch memory.  That is the main queue,
- * except between cuda_weights_begin() and cuda_weights_end().  Other streams,
- * such as that of collectives, are synchronised with it through events.
+ * except between cuda_side_begin() and cuda_side_end().
  */
 struct cuda {
-    struct cuda_queue main, weights, *now;
-    struct ops ops; /* what dev->ops points at */
+    struct cuda_queue main, *now;
+    struct cuda_side weights; /* makes gradients of weights */
+    struct cuda_side second;  /* of dev.h; opened when first used */
+    struct ops ops;           /* what dev->ops points at */
     int index;
     int sms;                  /* multiprocessors */
     int capability;           /* 90 for 9.0 */
@@ -45,8 +53,6 @@ struct cuda {
     char why[160];            /* the message of the first failure */
     struct gemm_state *gemm;  /* products; gemm_cublaslt.cu */
     struct sdpa *sdpa;        /* attention by cuDNN; sdpa.c */
-    struct cuda_second_stream *second_stream;
-    void *weights_event[2]; /* cudaEvent_t: work was given; it is done */
     char name[128];
 };
 
@@ -70,23 +76,21 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op);
 void cuda_failed(struct dev *dev, const char *op, const char *why);
 
 /*
- * Gradients of weights run beside later work: work given between begin and
- * end waits for all work before it, and has a stream, scratch memory and a
- * workspace of its own; work given after join waits for it.  An operation that
- * begins also joins.
+ * Work given between begin and end waits for all work before it, and has the
+ * queue of s; work given after the wait for i waits for what ended as i.  begin
+ * returns the stream, or NULL if the capture has failed.
  */
-void cuda_weights_open(struct dev *dev);
-void cuda_weights_begin(struct dev *dev);
-void cuda_weights_end(struct dev *dev);
-void cuda_weights_join(struct dev *dev);
-void cuda_weights_close(struct dev *dev);
+void cuda_side_open(struct dev *dev, struct cuda_side *s);
+void *cuda_side_begin(struct dev *dev, struct cuda_side *s);
+void cuda_side_end(struct dev *dev, struct cuda_side *s, int i);
+void cuda_side_wait(struct dev *dev, struct cuda_side *s, int i);
+void cuda_side_close(struct cuda_side *s);
 
 /* The second stream of dev.h. */
 void *cuda_second_stream_begin(struct dev *dev);
 void cuda_second_stream_end(struct dev *dev, int i);
 void cuda_second_stream_wait(struct dev *dev, int i);
 bool cuda_second_stream_done(struct dev *dev, int i);
-void cuda_second_stream_close(struct dev *dev);
 
 /* dev_alloc(), but NULL marks the device as failed. */
 void *cuda_alloc(struct dev *dev, size_t n, enum dev_use, const char *op);

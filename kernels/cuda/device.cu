@@ -423,7 +423,7 @@ static bool device_overlap(struct dev *dev, bool on)
     const bool was = cuda->main.overlaps;
 
     cuda->main.overlaps = on;
-    cuda->weights.overlaps = on;
+    cuda->weights.queue.overlaps = on;
     return was;
 }
 
@@ -433,10 +433,10 @@ static void device_close(struct dev *dev)
 
     if (!cuda)
         return;
-    cuda_second_stream_close(dev);
+    cuda_side_close(&cuda->second);
     gemm_close(dev);
     sdpa_close(dev);
-    cuda_weights_close(dev);
+    cuda_side_close(&cuda->weights);
     free_stage(cuda->stage);
     for (int i = 0; i < DEV_MARKS; i++)
         if (cuda->mark[i])
@@ -494,7 +494,7 @@ static int device_open(struct dev *dev, struct err *e)
         cudaSuccess)
         dev->address[0] = '\0';
     set_unit(dev, &prop);
-    cuda_weights_open(dev);
+    cuda_side_open(dev, &cuda->weights);
     device_overlap(dev, overlap && !(off && strcmp(off, "off") == 0));
     cuda->stage = new_stage();
     if (!cuda->stage) {

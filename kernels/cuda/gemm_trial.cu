@@ -381,7 +381,7 @@ int gemm_try_offers(struct dev *dev, const struct gemm_state *p,
     if (!space)
         return n;
     cudaStreamSynchronize((cudaStream_t)cuda_of(dev)->main.stream);
-    cudaStreamSynchronize((cudaStream_t)cuda_of(dev)->weights.stream);
+    cudaStreamSynchronize((cudaStream_t)cuda_of(dev)->weights.queue.stream);
     cudaMemsetAsync(space, 0, outputs, STREAM(dev));
     trial.c = nullptr;
     trial.d = space;

@@ -316,13 +316,13 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
         c.rows = N - c.from < most ? N - c.from : most;
         compute_logits(dev, &c);
         compute_losses(dev, &c, loss, target, vocab, cap, scale, gradient);
-        cuda_weights_begin(dev);
+        cuda_side_begin(dev, &cuda_of(dev)->weights);
         if (dw)
             add_dw(dev, dw, &c);
-        cuda_weights_end(dev);
+        cuda_side_end(dev, &cuda_of(dev)->weights, 0);
         if (dx)
             add_dx(dev, dx, &c);
-        cuda_weights_join(dev);
+        cuda_side_wait(dev, &cuda_of(dev)->weights, 0);
     }
     launched(dev, "head");
 }

@@ -150,18 +150,18 @@ static void weight_gradient(struct dev *dev, struct tensor *dw,
 }
 
 /* Both are optional.  They run beside what follows, up to the next
- * cuda_weights_join(): few tiles of dw alone would not fill the GPU. */
+ * cuda_side_wait(): few tiles of dw alone would not fill the GPU. */
 static void begin_weight_gradients(struct dev *dev, struct tensor *dw,
                                    struct tensor *db, const struct tensor *x,
                                    const struct tensor *dy,
                                    const struct rounded *q)
 {
-    cuda_weights_begin(dev);
+    cuda_side_begin(dev, &cuda_of(dev)->weights);
     if (dw)
         weight_gradient(dev, dw, q ? nullptr : db, x, dy, q);
     if (db && (q || !dw))
         bias_sum(dev, db, dy);
-    cuda_weights_end(dev);
+    cuda_side_end(dev, &cuda_of(dev)->weights, 0);
 }
 
 /* Begin both products; p, which may be null, is the one for dx.  Returns what
@@ -192,7 +192,7 @@ extern "C" void cuda_linear_bwd(struct dev *dev, struct tensor *dx,
     if (dx)
         p = input_gradient(dx, w, dy);
     begin_backward(dev, dx ? &p : nullptr, dw, db, x, w, dy);
-    cuda_weights_join(dev);
+    cuda_side_wait(dev, &cuda_of(dev)->weights, 0);
     launched(dev, "linear_bwd");
 }
 
@@ -215,6 +215,6 @@ extern "C" void cuda_act_linear_bwd(struct dev *dev, struct tensor *dpre,
         dpre->overwrite = true;
         cuda_act_bwd(dev, dpre, pre, dpre, kind);
     }
-    cuda_weights_join(dev);
+    cuda_side_wait(dev, &cuda_of(dev)->weights, 0);
     launched(dev, "act_linear_bwd");
 }

@@ -19,10 +19,9 @@ cu_sources = \
 	%D%/qknorm.cu \
 	%D%/reduce.cu \
 	%D%/rope.cu \
-	%D%/second_stream.cu \
+	%D%/side_stream.cu \
 	%D%/sort.cu \
-	%D%/update.cu \
-	%D%/weight_stream.cu
+	%D%/update.cu
 EXTRA_DIST += $(cu_sources)
 
 # What is in C, for the device and for its emulation.

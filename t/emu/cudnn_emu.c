@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The emulator's streams and memory; in second_stream.cu. */
+/* The emulator's streams and memory; in cublaslt_emu.cu. */
 void emu_submit(void *stream, void (*call)(void *), void (*drop)(void *),
                 void *arg);
 bool emu_refuses(void *stream);
