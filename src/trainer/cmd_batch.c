@@ -22,23 +22,56 @@
 #include "trainer/replay/recorded_run.h"
 #include "data/corpus/corpus.h"
 
-/*
- * locate - find the file and the line that pieces of text come from
- *
- * Reads the documents once, however many pieces there are, and stops when all
- * are found.  A piece is found where its first LOCATE_MOST bytes occur within a
- * document; the first such place counts.  Pieces shorter than LOCATE_LEAST
- * bytes are not looked for.
- */
-enum { LOCATE_LEAST = 24, LOCATE_MOST = 512 };
+static struct recorded_run recorded = RECORDED_RUN_INIT;
+static bool list_spikes, whole;
+static int64_t limit = 20;
+static const char *field;
+static struct opt_list sources;
+static struct table_style style;
+static int64_t wanted; /* the step */
 
-struct locate_piece {
-    const char *text;
-    size_t len;
-    char *file;   /* NULL: not found */
-    int64_t line; /* of the piece in plain text, else of its document; in
+static const struct opt batch_opts[] = {
+    { 0, "spikes", NULL, OPT_FLAG, &list_spikes,
+      "list the steps with a spike, instead of a batch" },
+    { 'n', "limit", "n", OPT_LONG, &limit,
+      "show the N documents with the highest loss; 0: all (default: 20)" },
+    { 0, "whole", NULL, OPT_FLAG, &whole,
+      "show the whole text, not only its beginning" },
+    { 0, "source", "path", OPT_LIST, &sources,
+      "find the file and line of each document in PATH (may be repeated)" },
+    { 0, "field", "name", OPT_STRING, &field,
+      "read this field of JSON or column of Parquet (default: text)" },
+    RECORDED_RUN_OPTS(recorded),
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+/* A document, or the part of it that lies in one sequence. */
+struct part {
+    int64_t sequence, position; /* of its first token */
+    int64_t targets;            /* tokens that have a loss */
+    double loss;                /* their sum */
+    const char *source;         /* of a mixture, or "" */
+    struct buf text;
+    char *file;   /* where it was found, or NULL */
+    int64_t line; /* of the part in plain text, else of its document; in
                    * Parquet, the row */
 };
+
+struct parts {
+    struct part *part;
+    size_t n, room;
+};
+
+/* ---- where they come from ---------------------------------------------- */
+
+/*
+ * The documents are read once, however many parts there are, and until all are
+ * found.  A part is found where its first LOCATE_MOST bytes occur within a
+ * document; the first such place counts.  Parts shorter than LOCATE_LEAST bytes
+ * are not looked for.
+ */
+enum { LOCATE_LEAST = 24, LOCATE_MOST = 512 };
 
 /*
  * Rabin and Karp: the hash of LOCATE_LEAST bytes follows from that of the bytes
@@ -47,9 +80,9 @@ struct locate_piece {
 enum { BITS = 1 << 18 };
 
 struct lookup {
-    struct locate_piece *piece;
+    struct part *part;
     size_t n, left;
-    uint64_t *hash; /* of the beginning of each piece */
+    uint64_t *hash; /* of the beginning of each part */
     uint64_t power; /* of the byte that leaves */
     uint8_t bits[BITS / 8];
 };
@@ -77,26 +110,26 @@ static void begin_lookup(struct lookup *s)
         s->power *= FACTOR;
     s->hash = xcalloc(s->n, sizeof *s->hash);
     for (size_t i = 0; i < s->n; i++) {
-        s->piece[i].file = NULL;
-        if (s->piece[i].len < LOCATE_LEAST)
+        if (s->part[i].text.len < LOCATE_LEAST)
             continue;
-        s->hash[i] = hash_start(s->piece[i].text);
+        s->hash[i] = hash_start(s->part[i].text.s);
         s->bits[bit_of(s->hash[i]) / 8] |=
             (uint8_t)(1U << (bit_of(s->hash[i]) % 8));
         s->left++;
     }
 }
 
-/* Is there a piece at this position of the document? */
+/* Is there a part at this position of the document? */
 static void match_at(struct lookup *s, uint64_t h, const struct corpus_block *b,
                      const struct corpus_doc *d, size_t at)
 {
     for (size_t i = 0; i < s->n; i++) {
-        struct locate_piece *p = &s->piece[i];
-        const size_t len = p->len < LOCATE_MOST ? p->len : LOCATE_MOST;
+        struct part *p = &s->part[i];
+        const size_t all = p->text.len;
+        const size_t len = all < LOCATE_MOST ? all : LOCATE_MOST;
 
-        if (p->file || s->hash[i] != h || p->len < LOCATE_LEAST ||
-            len > d->len - at || memcmp(p->text, d->text + at, len) != 0)
+        if (p->file || s->hash[i] != h || all < LOCATE_LEAST ||
+            len > d->len - at || memcmp(p->text.s, d->text + at, len) != 0)
             continue;
         p->file = xstrdup(b->file);
         p->line = d->line + (b->json ? 0 : boundary_count_lines(d->text, at));
@@ -124,15 +157,20 @@ static void look_into(struct lookup *s, const struct corpus_block *b,
     }
 }
 
-static int locate_pieces(struct locate_piece *piece, size_t n,
-                         const struct corpus_conf *conf, struct err *e)
+/* Find the first n parts in --source. */
+static int locate(struct part *part, size_t n, struct err *e)
 {
+    const struct corpus_conf conf = {
+        .path = (char *const *)(uintptr_t)sources.item,
+        .n = sources.n,
+        .field = field
+    };
     struct lookup *s = xcalloc(1, sizeof *s);
     struct corpus *corpus = NULL;
     struct corpus_block *b;
-    int got = corpus_open(&corpus, conf, e);
+    int got = corpus_open(&corpus, &conf, e);
 
-    s->piece = piece;
+    s->part = part;
     s->n = n;
     begin_lookup(s);
     while (got >= 0 && s->left > 0 && (got = corpus_next(corpus, &b, e)) > 0) {
@@ -145,51 +183,7 @@ static int locate_pieces(struct locate_piece *piece, size_t n,
     return got < 0 ? -1 : 0;
 }
 
-static void locate_clear(struct locate_piece *piece, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free(piece[i].file);
-}
-
-static struct recorded_run recorded = RECORDED_RUN_INIT;
-static bool list_spikes, whole;
-static int64_t limit = 20;
-static const char *field;
-static struct opt_list sources;
-static struct table_style style;
-static int64_t wanted; /* the step */
-
-static const struct opt batch_opts[] = {
-    { 0, "spikes", NULL, OPT_FLAG, &list_spikes,
-      "list the steps with a spike, instead of a batch" },
-    { 'n', "limit", "n", OPT_LONG, &limit,
-      "show the N documents with the highest loss; 0: all (default: 20)" },
-    { 0, "whole", NULL, OPT_FLAG, &whole,
-      "show the whole text, not only its beginning" },
-    { 0, "source", "path", OPT_LIST, &sources,
-      "find the file and line of each document in PATH (may be repeated)" },
-    { 0, "field", "name", OPT_STRING, &field,
-      "read this field of JSON or column of Parquet (default: text)" },
-    RECORDED_RUN_OPTS(recorded),
-    TABLE_OPTS(style),
-    { 0 }
-};
-
 /* ---- the documents ---------------------------------------------------- */
-
-/* A document, or the part of it that lies in one sequence. */
-struct part {
-    int64_t sequence, position; /* of its first token */
-    int64_t targets;            /* tokens that have a loss */
-    double loss;                /* their sum */
-    const char *source;         /* of a mixture, or "" */
-    struct buf text;
-};
-
-struct parts {
-    struct part *part;
-    size_t n, room;
-};
 
 static struct part *add_part(struct parts *p, int64_t sequence, int64_t at,
                              const char *source)
@@ -256,8 +250,10 @@ static int compare_losses(const void *a, const void *b)
 
 static void clear_parts(struct parts *p)
 {
-    for (size_t i = 0; i < p->n; i++)
+    for (size_t i = 0; i < p->n; i++) {
         buf_clear(&p->part[i].text);
+        free(p->part[i].file);
+    }
     free(p->part);
 }
 
@@ -275,67 +271,42 @@ static void add_text(struct table *t, const struct buf *text)
     buf_clear(&clean);
 }
 
-static void add_row(struct table *t, const struct part *p,
-                    const struct locate_piece *place)
+static void add_row(struct table *t, const struct part *p)
 {
     table_real(t, mean_loss(p));
     table_int(t, p->targets);
     table_int(t, p->sequence);
     table_int(t, p->position);
-    if (place && place->file)
-        table_printf(t, "%s:%" PRId64, place->file, place->line);
-    else if (place)
+    if (p->file)
+        table_printf(t, "%s:%" PRId64, p->file, p->line);
+    else if (sources.n > 0)
         table_none(t);
     if (*p->source)
         table_text(t, p->source);
     add_text(t, &p->text);
 }
 
-static int locate(const struct parts *p, size_t n, struct locate_piece **place,
-                  struct err *e)
-{
-    const struct corpus_conf conf = {
-        .path = (char *const *)(uintptr_t)sources.item,
-        .n = sources.n,
-        .field = field
-    };
-
-    *place = NULL;
-    if (sources.n == 0)
-        return 0;
-    *place = xcalloc(n + 1, sizeof **place);
-    for (size_t i = 0; i < n; i++) {
-        (*place)[i].text = p->part[i].text.s;
-        (*place)[i].len = p->part[i].text.len;
-    }
-    return locate_pieces(*place, n, &conf, e);
-}
-
 static int print_parts(struct parts *p, struct err *e)
 {
     const size_t n = limit > 0 && (size_t)limit < p->n ? (size_t)limit : p->n;
     struct table t = TABLE_INIT("gtrain.batch/1");
-    struct locate_piece *place;
     int ret;
 
     qsort(p->part, p->n, sizeof *p->part, compare_losses);
-    ret = locate(p, n, &place, e);
+    ret = sources.n > 0 ? locate(p->part, n, e) : 0;
     table_columns(&t, "loss", "tokens", "sequence", "position", NULL);
-    if (place)
+    if (sources.n > 0)
         table_column(&t, "place");
     if (p->n > 0 && *p->part[0].source)
         table_column(&t, "source");
     table_column(&t, "text");
     for (size_t i = 0; i < n; i++)
-        add_row(&t, &p->part[i], place ? &place[i] : NULL);
+        add_row(&t, &p->part[i]);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     if (ret == 0 && n < p->n)
         log_info("%zu of %zu documents; -n 0 shows all", n, p->n);
     table_clear(&t);
-    if (place)
-        locate_clear(place, n);
-    free(place);
     return ret;
 }
 
