@@ -568,90 +568,69 @@ static void add_schedule(struct rows *r)
 
 /* ---- all of them -------------------------------------------------------- */
 
-static void set_columns(struct table *t, const struct plan_how *how,
-                        const struct hardware_list *hardware,
-                        enum plan_part part)
+/* Columns that not every table has. */
+static bool has_column(const struct plan_how *how, const char *name)
 {
     const bool is_cpu = how->device && !how->device->gpu.name;
+    const struct {
+        const char *name;
+        bool is_there;
+    } some[] = {
+        { "scratch", has_scratch(how) },
+        { "price", how->has_price },
+        { "micro-batch", how->fit },
+        { "largest model", how->fit },
+        { "ranks", is_cpu },
+        { "GPUs", !is_cpu },
+        { "GiB a rank", is_cpu },
+        { "GiB a GPU", !is_cpu },
+        { "threads", is_cpu },
+    };
 
-    switch (part) {
-    case PLAN_RECIPE:
-        table_columns(t, "setting", "value", "formula", "source", NULL);
-        break;
-    case PLAN_PARAMETERS:
-        table_columns(t, "part", "tensors", "parameters", "share", NULL);
-        break;
-    case PLAN_TRAINING:
-        table_columns(t, "quantity", "value", NULL);
-        break;
-    case PLAN_MEMORY:
-        table_columns(t, "sharding", "weights", "gradients", "moments",
-                      "activations", "inputs", NULL);
-        if (has_scratch(how))
-            table_column(t, "scratch");
-        table_columns(t, "all, a rank", "sent a step", NULL);
-        break;
-    case PLAN_TIME:
-        table_columns(t, "hardware", "devices", "peak TFLOP/s", "MFU", "hours",
-                      "device hours", NULL);
-        if (how->has_price)
-            table_column(t, "price");
-        table_column(t, "GiB each");
-        if (how->fit)
-            table_columns(t, "micro-batch", "largest model", NULL);
-        table_column(t, "source");
-        break;
-    case PLAN_STEP:
-        table_columns(t, "sharding", is_cpu ? "ranks" : "GPUs", NULL);
-        if (is_cpu)
-            table_column(t, "threads");
-        table_columns(t, "step ms", "compute ms", "sending ms", "exposed ms",
-                      is_cpu ? "GiB a rank" : "GiB a GPU", "fits", "tokens/s",
-                      "MFU", NULL);
-        break;
-    case PLAN_OPERATIONS:
-        table_columns(t, "operation", "calls", "GFLOP", "GB", "ms", NULL);
-        break;
-    case PLAN_SCHEDULE:
-        table_columns(t, "step", "lr", "sequences", NULL);
-        break;
-    case PLAN_SIZES:
-        table_columns(t, "layers", "heads", "width", "context", "parameters",
-                      "tokens of a step", "lr", NULL);
-        break;
-    case PLAN_HOURS:
-        table_columns(t, "parameters", "MFU", NULL);
-        for (int i = 0; i < hardware->n; i++)
-            table_column(t, hardware->item[i].name);
-        break;
-    case PLAN_CELLS:
-        table_columns(t, "parameters", "steps", "tokens", "hours",
-                      "device hours", NULL);
-        if (how->has_price)
-            table_column(t, "price");
-        break;
-    case PLAN_ALL:
-        break;
-    }
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (strcmp(name, some[i].name) == 0)
+            return some[i].is_there;
+    return true;
 }
+
+/* The tables, and what adds the rows of a model. */
+static const struct part {
+    void (*add)(struct rows *);
+    const char *columns[14]; /* ended by NULL */
+} parts[] = {
+    [PLAN_RECIPE] = { add_recipe, { "setting", "value", "formula", "source" } },
+    [PLAN_PARAMETERS] = { add_parameters,
+                          { "part", "tensors", "parameters", "share" } },
+    [PLAN_TRAINING] = { add_training, { "quantity", "value" } },
+    [PLAN_MEMORY] = { add_memory,
+                      { "sharding", "weights", "gradients", "moments",
+                        "activations", "inputs", "scratch", "all, a rank",
+                        "sent a step" } },
+    [PLAN_TIME] = { add_time,
+                    { "hardware", "devices", "peak TFLOP/s", "MFU", "hours",
+                      "device hours", "price", "GiB each", "micro-batch",
+                      "largest model", "source" } },
+    [PLAN_STEP] = { add_step,
+                    { "sharding", "ranks", "GPUs", "threads", "step ms",
+                      "compute ms", "sending ms", "exposed ms", "GiB a rank",
+                      "GiB a GPU", "fits", "tokens/s", "MFU" } },
+    [PLAN_OPERATIONS] = { add_operations,
+                          { "operation", "calls", "GFLOP", "GB", "ms" } },
+    [PLAN_SCHEDULE] = { add_schedule, { "step", "lr", "sequences" } },
+    [PLAN_SIZES] = { add_sizes,
+                     { "layers", "heads", "width", "context", "parameters",
+                       "tokens of a step", "lr" } },
+    [PLAN_HOURS] = { add_hours, { "parameters", "MFU" } },
+    [PLAN_CELLS] = { add_cell,
+                     { "parameters", "steps", "tokens", "hours", "device hours",
+                       "price" } },
+};
 
 static int print_part(struct plan_model *model, int n,
                       const struct plan_how *how, enum plan_part part,
                       const struct table_style *style, struct err *e)
 {
-    static void (*const add[])(struct rows *) = {
-        [PLAN_RECIPE] = add_recipe,
-        [PLAN_PARAMETERS] = add_parameters,
-        [PLAN_TRAINING] = add_training,
-        [PLAN_MEMORY] = add_memory,
-        [PLAN_TIME] = add_time,
-        [PLAN_STEP] = add_step,
-        [PLAN_OPERATIONS] = add_operations,
-        [PLAN_SCHEDULE] = add_schedule,
-        [PLAN_SIZES] = add_sizes,
-        [PLAN_HOURS] = add_hours,
-        [PLAN_CELLS] = add_cell,
-    };
+    const struct part *p = &parts[part];
     struct hardware_list hardware = { .n = 0 };
     struct rows r = { .table = TABLE_INIT("gtrain.plan/1"),
                       .how = how,
@@ -661,11 +640,15 @@ static int print_part(struct plan_model *model, int n,
         list_hardware(&hardware, model[0].set);
     if (model[0].name || part >= PLAN_SIZES)
         table_column(&r.table, how->models);
-    set_columns(&r.table, how, &hardware, part);
+    for (const char *const *name = p->columns; *name; name++)
+        if (has_column(how, *name))
+            table_column(&r.table, *name);
+    for (int i = 0; part == PLAN_HOURS && i < hardware.n; i++)
+        table_column(&r.table, hardware.item[i].name);
     for (int i = 0; i < n; i++) {
         r.model = &model[i];
         r.set = model[i].set;
-        add[part](&r);
+        p->add(&r);
     }
     if (part == PLAN_CELLS)
         add_cell_row(&r, "all", 0, r.sum);
