@@ -2,4 +2,5 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/recipe.c \
 	%D%/settings.c \
-	%D%/settings.def
+	%D%/settings.def \
+	%D%/words.def

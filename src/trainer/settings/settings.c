@@ -14,31 +14,13 @@
 
 /* The words of each enum, in its own order. */
 /* clang-format off */
-#define WORD_OF(value, word) [value] = word,
-#define WORDS(name, list)                                                      \
-    static const char *const name##_words[] = { list(WORD_OF) NULL };
-WORDS(recipe_name, RECIPES)
-WORDS(model_mlp, MODEL_MLPS)
-WORDS(model_position, MODEL_POSITIONS)
-WORDS(init_projection, INIT_PROJECTIONS)
-WORDS(mask, MASKS)
-WORDS(bias, BIASES)
-WORDS(precision, PRECISIONS)
-WORDS(fp8, FP8_PARTS)
-WORDS(policy, POLICIES)
-WORDS(recompute, RECOMPUTES)
-WORDS(cuda_graphs, CUDA_GRAPHS)
-WORDS(optim_name, OPTIM_NAMES)
-WORDS(muon_scale, MUON_SCALES)
-WORDS(muon_kind, MUON_COEFFICIENTS)
-WORDS(state_type, STATE_TYPES)
-WORDS(curve, CURVES)
-WORDS(decay_shape, DECAY_SHAPES)
-WORDS(hellaswag_style, HELLASWAG_STYLES)
-WORDS(parallel_mode, PARALLEL_MODES)
-WORDS(launcher, LAUNCHERS)
-WORDS(exhausted, EXHAUSTEDS)
-WORDS(sum_type, SUM_TYPES)
+#define VALUE(value, word) [value] = word,
+#define WORDS(name, values)                                                    \
+    static const char *const name##_words[] = { values NULL };
+#include "trainer/settings/words.def"
+static const char *const muon_kind_words[] = {
+    [MUON_ORIGINAL] = "original", [MUON_POLAR] = "polar", NULL
+};
 static const char *const norm_words[] = {
     [NORM_LAYER] = "layernorm", [NORM_RMS] = "rmsnorm", NULL
 };
@@ -84,7 +66,6 @@ static const struct preset {
     int batch; /* in tokens */
     bool llama;
 } presets[] = { PRESETS(PRESET_SHAPE) };
-/* clang-format on */
 
 /* ---- the table ------------------------------------------------------- */
 
@@ -95,29 +76,15 @@ enum { LENGTH = 1, BATCH, DEPTH };
 #define SECTION(name)
 #define END(name)
 #define ROW(section, key, kind, type, value, help, words, low, high, group)    \
-    { #section "." #key,                                                       \
-      CONF_##kind,                                                             \
-      offsetof(struct settings, section.key),                                  \
-      value,                                                                   \
-      help,                                                                    \
-      words,                                                                   \
-      low,                                                                     \
-      high,                                                                    \
-      group },
-
+    { #section "." #key, CONF_##kind, offsetof(struct settings, section.key),  \
+      value, help, words, low, high, group },
 #define GROUP(n, help)                                                         \
-    { "optim.group." #n,                                                       \
-      CONF_TEXT,                                                               \
-      offsetof(struct settings, optim.group[n - 1]),                           \
-      "",                                                                      \
-      help,                                                                    \
-      NULL,                                                                    \
-      0,                                                                       \
-      0,                                                                       \
-      0 },
+    { "optim.group." #n, CONF_TEXT,                                            \
+      offsetof(struct settings, optim.group[n - 1]), "", help },
 #define GROUPS(section, key, help)                                             \
-    GROUP(1, help)                                                             \
-    GROUP(2, help) GROUP(3, help) GROUP(4, help) GROUP(5, help) GROUP(6, help)
+    GROUP(1, help) GROUP(2, help) GROUP(3, help)                               \
+    GROUP(4, help) GROUP(5, help) GROUP(6, help)
+/* clang-format on */
 
 const struct setting settings_table[] = {
 #include "trainer/settings/settings.def"

@@ -27,112 +27,14 @@
 
 /* ---- values that are words ------------------------------------------- */
 
-/* clang-format off */
-#define SETTING_VALUE(value, word) value,
-
-#define RECIPES(X) X(RECIPE_NONE, "none") X(RECIPE_FAST, "fast")
-enum recipe_name { RECIPES(SETTING_VALUE) };
-
-#define MODEL_MLPS(X)                                                          \
-    X(MLP_GELU, "gelu") X(MLP_GELU_TANH, "gelu_tanh") X(MLP_RELU, "relu")      \
-    X(MLP_RELU2, "relu2") X(MLP_SWIGLU, "swiglu") X(MLP_GEGLU, "geglu")
-enum model_mlp { MODEL_MLPS(SETTING_VALUE) };
-
-#define MODEL_POSITIONS(X)                                                     \
-    X(POSITION_LEARNED, "learned") X(POSITION_ROPE, "rope")                    \
-    X(POSITION_NONE, "none")
-enum model_position { MODEL_POSITIONS(SETTING_VALUE) };
-
-#define MASKS(X) X(MASK_CAUSAL, "causal") X(MASK_DOCUMENT, "document")
-enum mask { MASKS(SETTING_VALUE) };
-
-#define INIT_PROJECTIONS(X) X(INIT_NORMAL, "normal") X(INIT_ZERO, "zero")
-enum init_projection { INIT_PROJECTIONS(SETTING_VALUE) };
-
-#define BIASES(X)                                                              \
-    X(BIAS_AUTO, "auto") X(BIAS_YES, "yes") X(BIAS_NO, "no")
-enum bias { BIASES(SETTING_VALUE) };
-
-#define PRECISIONS(X)                                                          \
-    X(PRECISION_FP32, "fp32") X(PRECISION_BF16, "bf16")                        \
-    X(PRECISION_FP16, "fp16") X(PRECISION_AUTO, "auto")
-enum precision { PRECISIONS(SETTING_VALUE) };
-
-#define FP8_PARTS(X)                                                           \
-    X(FP8_OFF, "off") X(FP8_HEAD, "head") X(FP8_MLP, "mlp")
-enum fp8 { FP8_PARTS(SETTING_VALUE) };
-
-#define POLICIES(X)                                                            \
-    X(POLICY_STOP, "stop") X(POLICY_SKIP, "skip")                              \
-    X(POLICY_ROLLBACK, "rollback") X(POLICY_IGNORE, "ignore")
-enum policy { POLICIES(SETTING_VALUE) };
-
-#define RECOMPUTES(X)                                                          \
-    X(RECOMPUTE_NONE, "none") X(RECOMPUTE_POINTWISE, "pointwise")              \
-    X(RECOMPUTE_LAYER, "layer")
-enum recompute { RECOMPUTES(SETTING_VALUE) };
-
-#define CUDA_GRAPHS(X)                                                         \
-    X(CUDA_GRAPHS_AUTO, "auto") X(CUDA_GRAPHS_YES, "yes")                      \
-    X(CUDA_GRAPHS_NO, "no")
-enum cuda_graphs { CUDA_GRAPHS(SETTING_VALUE) };
-
-#define OPTIM_NAMES(X)                                                         \
-    X(OPTIM_ADAMW, "adamw") X(OPTIM_ADAM, "adam") X(OPTIM_SGD, "sgd")          \
-    X(OPTIM_LION, "lion") X(OPTIM_MUON, "muon")
-enum optim_name { OPTIM_NAMES(SETTING_VALUE) };
-
-#define MUON_SCALES(X)                                                         \
-    X(MUON_SCALE_ORIGINAL, "original")                                         \
-    X(MUON_SCALE_MATCH_RMS_ADAMW, "match_rms_adamw")
-enum muon_scale { MUON_SCALES(SETTING_VALUE) };
-
-/* The values of enum muon_kind, in ops.h. */
-#define MUON_COEFFICIENTS(X) X(MUON_ORIGINAL, "original") X(MUON_POLAR, "polar")
-
-#define STATE_TYPES(X)                                                         \
-    X(STATE_FP32, "fp32") X(STATE_BF16, "bf16")
-enum state_type { STATE_TYPES(SETTING_VALUE) };
-
-#define CURVES(X)                                                              \
-    X(CURVE_COSINE, "cosine") X(CURVE_LINEAR, "linear")                        \
-    X(CURVE_CONSTANT, "constant") X(CURVE_WSD, "wsd")                          \
-    X(CURVE_INVSQRT, "invsqrt") X(CURVE_POLYNOMIAL, "polynomial")              \
-    X(CURVE_STEP, "step") X(CURVE_RESTARTS, "restarts")
-enum curve { CURVES(SETTING_VALUE) };
-
-#define DECAY_SHAPES(X)                                                        \
-    X(SHAPE_LINEAR, "linear") X(SHAPE_COSINE, "cosine") X(SHAPE_SQRT, "sqrt")
-enum decay_shape { DECAY_SHAPES(SETTING_VALUE) };
-
-#define HELLASWAG_STYLES(X)                                                    \
-    X(HELLASWAG_PLAIN, "plain") X(HELLASWAG_HARNESS, "lm-eval")
-enum hellaswag_style { HELLASWAG_STYLES(SETTING_VALUE) };
-
-#define PARALLEL_MODES(X)                                                      \
-    X(PARALLEL_DDP, "ddp") X(PARALLEL_ZERO1, "zero1")                          \
-    X(PARALLEL_ZERO2, "zero2") X(PARALLEL_FSDP, "fsdp")
-enum parallel_mode { PARALLEL_MODES(SETTING_VALUE) };
-
-/* The program that started the ranks; auto: see the environment. */
-#define LAUNCHERS(X)                                                           \
-    X(LAUNCHER_AUTO, "auto") X(LAUNCHER_NONE, "none") X(LAUNCHER_MPI, "mpi")   \
-    X(LAUNCHER_TCP, "tcp") X(LAUNCHER_TORCHRUN, "torchrun")                    \
-    X(LAUNCHER_SLURM, "slurm")
-enum launcher { LAUNCHERS(SETTING_VALUE) };
-
-/* What happens when a source has been read as often as it may be. */
-#define EXHAUSTEDS(X)                                                          \
-    X(EXHAUSTED_OTHERS, "others") X(EXHAUSTED_STOP, "stop")
-enum exhausted { EXHAUSTEDS(SETTING_VALUE) };
-
-#define SUM_TYPES(X)                                                           \
-    X(SUM_FP32, "fp32") X(SUM_BF16, "bf16")
-enum sum_type { SUM_TYPES(SETTING_VALUE) };
+#define VALUE(value, word)  value,
+#define WORDS(name, values) enum name { values };
+#include "trainer/settings/words.def"
+#undef VALUE
+#undef WORDS
 
 /* or another row of the table in settings.c */
 enum model_preset { PRESET_NONE };
-/* clang-format on */
 
 /* ---- the settings ---------------------------------------------------- */
 
