@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"

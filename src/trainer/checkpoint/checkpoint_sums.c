@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "common/mem.h"
 #include "common/path.h"
 #include "store/format/chain.h"
 #include "trainer/checkpoint/checkpoint_state.h"

@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/buf.h"
-#include "common/mem.h"
 #include "common/path.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/checkpoint_files.h"
