@@ -65,12 +65,8 @@ int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
 
 static void block_free(struct corpus_block *b)
 {
-    if (b) {
-        free(b->doc);
-        free(b->data);
-        free(b->lines);
-        free(b);
-    }
+    if (b)
+        FREE(b->doc, b->data, b->lines, b);
 }
 
 static bool is_full(const struct corpus *c)

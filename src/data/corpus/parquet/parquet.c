@@ -187,24 +187,12 @@ const struct parquet_column *parquet_column(const struct parquet *p)
 
 void parquet_close(struct parquet *p)
 {
-    union {
-        const uint8_t *map;
-        void *memory;
-    } u;
-
     if (!p)
         return;
-    u.map = p->map;
     if (p->map)
-        munmap(u.memory, p->size);
-    free(p->name);
+        munmap((void *)(uintptr_t)p->map, p->size);
     parquet_column_clear(&p->column);
-    free(p->dict_data);
-    free(p->page_data);
-    free(p->joined);
-    free(p->dict);
-    free(p->value);
-    free(p);
+    FREE(p->name, p->dict_data, p->page_data, p->joined, p->dict, p->value, p);
 }
 
 /* Read values in the encoding PLAIN, one after the other. */
@@ -363,9 +351,7 @@ static int read_data(struct parquet *p, const struct page *g, struct err *e)
     int64_t n;
     int ret = -1;
 
-    free(p->page_data);
-    free(p->joined);
-    free(p->value);
+    FREE(p->page_data, p->joined, p->value);
     p->joined = NULL;
     p->value = NULL;
     p->value_n = p->value_at = 0;

@@ -76,8 +76,7 @@ void parquet_column_clear(struct parquet_column *c)
 {
     for (size_t i = 0; i < c->n_top; i++)
         free(c->top[i].name);
-    free(c->top);
-    free(c->group);
+    FREE(c->top, c->group);
 }
 
 /* Find the column in the tree of columns, which is stored depth first. */
