@@ -36,11 +36,13 @@ EXTRA_DIST += \
 	%D%/corpus/jsonl/object \
 	%D%/corpus/lock/one \
 	%D%/corpus/metric/points \
+	%D%/corpus/parquet/brotli2.parquet \
 	%D%/corpus/parquet/delta.parquet \
 	%D%/corpus/parquet/encrypted.parquet \
 	%D%/corpus/parquet/endless.parquet \
 	%D%/corpus/parquet/groups.parquet \
 	%D%/corpus/parquet/gzip2.parquet \
+	%D%/corpus/parquet/lz4.parquet \
 	%D%/corpus/parquet/plain.parquet \
 	%D%/corpus/parquet/prefix.parquet \
 	%D%/corpus/parquet/scalars.parquet \

@@ -20,6 +20,8 @@ kinds = {
     "gzip2": dict(compression="GZIP", data_page_version="2.0"),
     "zstd2": dict(compression="ZSTD", data_page_version="2.0",
                   use_dictionary=False),
+    "lz4": dict(compression="LZ4", use_dictionary=False),
+    "brotli2": dict(compression="BROTLI", data_page_version="2.0"),
     "delta": dict(compression="SNAPPY", use_dictionary=False,
                   column_encoding={"text": "DELTA_LENGTH_BYTE_ARRAY"}),
     "prefix": dict(compression="NONE", use_dictionary=False,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/dl.h"
 #include "common/mem.h"
 #include "data/corpus/parquet/parquet_footer.h"
 #include "data/corpus/source/source.h"
@@ -358,10 +359,30 @@ static bool gunzip(const uint8_t *in, size_t n, uint8_t *out, size_t size)
     return good;
 }
 
+/* Inflate with a library that the machine may have: 1 if it could. */
+static int use_library(bool brotli, const uint8_t *in, size_t n, uint8_t *out,
+                       size_t size, struct err *e)
+{
+    static const struct dl_symbol symbols[][2] = {
+        { { "LZ4_decompress_safe", 0 } }, { { "BrotliDecoderDecompress", 0 } }
+    };
+    union {
+        int (*lz4)(const uint8_t *, uint8_t *, int, int);
+        int (*brotli)(size_t, const uint8_t *, size_t *, uint8_t *);
+    } call;
+    size_t got = size;
+
+    if (dl_load(&call, symbols[brotli],
+                brotli ? "libbrotlidec.so.1" : "liblz4.so.1", e) < 0)
+        return -1;
+    return brotli ? call.brotli(n, in, &got, out) == 1 && got == size
+                  : call.lz4(in, out, (int)n, (int)size) == (int)size;
+}
+
 int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
                     size_t size, struct err *e)
 {
-    bool good = false;
+    int good = 0;
 
     switch (codec) {
     case PARQUET_UNCOMPRESSED:
@@ -376,9 +397,11 @@ int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
         good = gunzip(in, n, out, size);
         break;
     case ZSTD:
-        if (zstd_block(in, n, out, size, e) < 0)
-            return -1;
-        good = true;
+        good = zstd_block(in, n, out, size, e) == 0 ? 1 : -1;
+        break;
+    case BROTLI:
+    case LZ4_RAW:
+        good = use_library(codec == BROTLI, in, n, out, size, e);
         break;
     default:
         return err_set(e, ERR_INPUT,
@@ -387,5 +410,7 @@ int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
                        codec > 0 && codec < CODECS ? codecs[codec]
                                                    : "an unknown codec");
     }
-    return good ? 0 : parquet_damaged(e, "a page cannot be inflated");
+    return good > 0   ? 0
+           : good < 0 ? -1
+                      : parquet_damaged(e, "a page cannot be inflated");
 }

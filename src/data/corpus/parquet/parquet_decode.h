@@ -47,7 +47,7 @@ bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
                          struct parquet_string *out, size_t n, char **joined);
 
 /* Inflate exactly `size` bytes with a codec, by its number in parquet.thrift:
- * none, Snappy, gzip or Zstandard; others are an error. */
+ * none, Snappy, gzip, Zstandard, Brotli or raw LZ4; others are an error. */
 enum { PARQUET_UNCOMPRESSED = 0 };
 
 int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
