@@ -23,6 +23,7 @@ unit_tests = \
 	t/unit/loader.t \
 	t/unit/mlflow.t \
 	t/unit/model.t \
+	t/unit/near.t \
 	t/unit/optim.t \
 	t/unit/outline.t \
 	t/unit/paired.t \
@@ -59,6 +60,8 @@ t_unit_common_t_SOURCES = %D%/common.c t/lib/tap.h
 t_unit_common_t_LDADD = $(COMMON_LIBS)
 t_unit_cores_t_SOURCES = %D%/cores.c t/lib/tap.h
 t_unit_cores_t_LDADD = $(COMMON_LIBS)
+t_unit_near_t_SOURCES = %D%/near.c t/lib/tap.h
+t_unit_near_t_LDADD = $(DATA_LIBS)
 t_unit_corpus_t_SOURCES = %D%/corpus.c t/lib/tap.h
 t_unit_corpus_t_LDADD = $(DATA_LIBS)
 t_unit_crash_t_SOURCES = %D%/crash.c t/lib/tap.h

@@ -11,6 +11,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/jsonl.c \
 	%D%/leak.c \
 	%D%/magic.c \
+	%D%/near.c \
 	%D%/roll.c \
 	%D%/where.c
 
