@@ -16,7 +16,12 @@ bench-data: gdata bench/data
 EXTRA_DIST += bench/bench-batches
 bench-batches: bench/data
 	$(AM_V_at)$(top_srcdir)/bench/bench-batches
-.PHONY: bench-data bench-batches
+# gdata dedup --near beside rensa and datasketch, and for large texts
+EXTRA_DIST += bench/bench-near
+bench-near: gdata
+	$(AM_V_at)top_srcdir='$(top_srcdir)' $${GT_PYTHON:-python3} -B \
+	    $(top_srcdir)/bench/bench-near $(BENCH_FLAGS)
+.PHONY: bench-data bench-batches bench-near
 
 # gplot and matplotlib
 EXTRA_DIST += %D%/plot %D%/plot_peer.py %D%/product_estimates.py

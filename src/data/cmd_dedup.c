@@ -11,14 +11,26 @@
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_writer.h"
 #include "data/corpus/hashset.h"
+#include "data/corpus/near.h"
 #include "data/corpus/source/download.h"
 
 static const char *output = "-";
+static bool near;
+static struct near_how how = { .similarity = 0.75,
+                               .memory = (uint64_t)1 << 30 };
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 
 static const struct opt dedup_opts[] = {
     { 'o', "output", "file", OPT_STRING, &output,
       "write JSON Lines to FILE (default: -, standard output)" },
+    { 0, "near", NULL, OPT_FLAG, &near,
+      "also leave out documents that are similar to an earlier one" },
+    { 0, "similarity", "share", OPT_REAL, &how.similarity,
+      "with --near: the share of text in common (default: 0.75)" },
+    { 'm', "memory", "size", OPT_SIZE, &how.memory,
+      "with --near: use this much memory (default: 1GiB)" },
+    { 'j', "threads", "count", OPT_INT, &how.threads,
+      "with --near: use COUNT threads (default: one per processor)" },
     CORPUS_OPTS(input),
     { 0 }
 };
@@ -26,20 +38,56 @@ static const struct opt dedup_opts[] = {
 struct dedup {
     struct corpus_writer out;
     struct hashset seen;
-    int64_t kept, omitted, omitted_bytes;
+    struct near *near; /* or NULL */
+    int64_t kept, omitted, similar, omitted_bytes;
 };
 
 static int write_if_new(void *arg, const struct corpus_doc *doc, struct err *e)
 {
     struct dedup *d = arg;
+    const bool is_similar =
+        d->near && near_drops(d->near, d->kept + d->omitted);
 
     (void)e;
-    if (hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi)) {
+    if (hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi) &&
+        !is_similar) {
         d->kept++;
         return corpus_write(&d->out, doc);
     }
+    d->similar += is_similar;
     d->omitted++;
     d->omitted_bytes += (int64_t)doc->len;
+    return 0;
+}
+
+/* What is read three times must not be a pipe or the like. */
+static int check_files(const struct corpus_conf *c, struct err *e)
+{
+    struct corpus_files f;
+    int ret = corpus_files_find(&f, c->path, c->n, e);
+
+    if (ret == 0 && f.total < 0)
+        ret = err_set(e, ERR_USAGE,
+                      "--near reads its input three times, so it takes files "
+                      "and folders, but no pipes, URLs or standard input");
+    path_list_clear(&f.list);
+    return ret;
+}
+
+static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
+                        struct err *e)
+{
+    if (near) {
+        d->near = near_find(conf, &how, e);
+        if (!d->near)
+            return -1;
+        conf->quiet = true; /* what is wrong with the input was said */
+    }
+    if (corpus_each(conf, write_if_new, d, e) < 0)
+        return -1;
+    if (near && d->kept + d->omitted != near_documents(d->near) &&
+        !ferror(d->out.fp))
+        return err_set(e, ERR_INPUT, "the input was changed while it was read");
     return 0;
 }
 
@@ -52,19 +100,32 @@ static int dedup_main(int argc, char **argv, struct err *e)
 
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name the text to read");
+    if (!(how.similarity > 0 && how.similarity <= 1))
+        return err_set(e, ERR_USAGE,
+                       "--similarity expects a share from 0 to 1");
+    if (how.memory < (uint64_t)16 << 20)
+        return err_set(e, ERR_USAGE, "--memory expects 16MiB or more");
+    if (how.threads < 0 || how.threads > 1024)
+        return err_set(e, ERR_USAGE, "--threads expects 1 to 1024");
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));
+    if (near && check_files(&conf, e) < 0)
+        return -1;
     if (corpus_writer_open(&d.out, output, &conf, e) < 0)
         return -1;
-    ret = corpus_each(&conf, write_if_new, &d, e);
+    ret = dedup_corpus(&d, &conf, e);
     ret = corpus_writer_close(&d.out, ret, e);
+    near_free(d.near);
     hashset_clear(&d.seen);
     if (ret == 0)
         log_info("%s kept, %s left out (%s)",
                  num_count(kept, d.kept, "document"),
                  num_comma(omitted, d.omitted),
                  num_bytes(bytes, (double)d.omitted_bytes));
+    if (ret == 0 && near)
+        log_info("%s of those left out are similar to others, but not equal",
+                 num_comma(omitted, d.similar));
     return ret;
 }
 
