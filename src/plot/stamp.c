@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/format/percent.h"
 #include "common/mem.h"
 
 #define BEGIN "gplot-figure "
@@ -21,23 +22,6 @@ static void encode_word(struct buf *out, const char *word)
             buf_char(out, *s);
         else
             buf_printf(out, "%%%02X", (unsigned char)*s);
-}
-
-static char *decode_word(const char *from, size_t n)
-{
-    struct buf out = BUF_INIT;
-
-    for (size_t i = 0; i < n; i++) {
-        if (from[i] == '%' && i + 2 < n) {
-            const char hex[] = { from[i + 1], from[i + 2], '\0' };
-
-            buf_char(&out, (char)strtol(hex, NULL, 16));
-            i += 2;
-        } else {
-            buf_char(&out, from[i]);
-        }
-    }
-    return buf_detach(&out);
 }
 
 /* The number of words, from this one on, that only name the output. */
@@ -145,7 +129,8 @@ static bool parse_stamp(struct stamp *s, const char *at, const char *end)
         const char *next = memchr(word, ' ', (size_t)(stop - word));
 
         at = next ? next : stop;
-        APPEND(s->word, s->n, s->room) = decode_word(word, (size_t)(at - word));
+        APPEND(s->word, s->n, s->room) = xstrndup(word, (size_t)(at - word));
+        percent_decode(s->word[s->n - 1]);
     }
     return s->n > 0;
 }

@@ -72,11 +72,6 @@ void http_reply_clear(struct http_reply *r)
     *r = HTTP_REPLY_INIT;
 }
 
-void http_escape(struct buf *b, const char *text)
-{
-    buf_str(b, text);
-}
-
 /* ---- instead of track/runs/track.c ------------------------------------- */
 
 char *run_facts_output(const struct run_info *r)

@@ -5,6 +5,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/format/image_size.h"
+#include "common/format/percent.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -487,6 +488,21 @@ static void images(void)
     }
 }
 
+static void percents(void)
+{
+    struct buf b = BUF_INIT;
+    char good[] = "a%20b%2f%C3%a9", bad[] = "1%%41%00%g0%4";
+
+    percent_add(&b, "a b/\xc3\xa9~", PERCENT_PART);
+    ok(strcmp(b.s, "a%20b%2F%C3%A9~") == 0,
+       "percent_add() escapes a part of a URL");
+    buf_clear(&b);
+    ok(percent_decode(good) && strcmp(good, "a b/\xc3\xa9") == 0,
+       "percent_decode() finds the bytes");
+    ok(!percent_decode(bad) && strcmp(bad, "1%A%00%g0%4") == 0,
+       "percent_decode() keeps what is no escape");
+}
+
 int main(void)
 {
     progress_in_a_file();
@@ -501,5 +517,6 @@ int main(void)
     macs();
     test_nearest();
     images();
+    percents();
     return done_testing();
 }

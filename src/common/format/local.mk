@@ -2,6 +2,7 @@
 src_common_libcommon_a_SOURCES += \
 	%D%/image_size.c \
 	%D%/json_scan.c \
+	%D%/percent.c \
 	%D%/protobuf.c \
 	%D%/secret.c \
 	%D%/source_list.c \

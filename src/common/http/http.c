@@ -259,16 +259,3 @@ char *http_host(const char *url)
     libcurl()->url_cleanup(u);
     return host;
 }
-
-void http_escape(struct buf *b, const char *text)
-{
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-
-        if ((c >= '0' && c <= '9') ||
-            ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || strchr("-._~", c))
-            buf_char(b, (char)c);
-        else
-            buf_printf(b, "%%%02X", c);
-    }
-}

@@ -111,6 +111,3 @@ void http_reply_clear(struct http_reply *);
 /* The host of a URL, lower case, without port or user; the caller frees it;
  * NULL when it is no URL. */
 char *http_host(const char *url);
-
-/* As a part of a URL: everything but letters, digits and -._~ as %XX. */
-void http_escape(struct buf *, const char *text);

@@ -17,6 +17,7 @@
 #include "common/random.h"
 #include "common/save.h"
 #include "common/utf8.h"
+#include "common/format/percent.h"
 #include "common/format/secret.h"
 #include "common/format/yaml.h"
 
@@ -52,14 +53,7 @@ char *store_uri(const char *path)
     char *absolute = store_absolute(path);
 
     buf_str(&b, "file://");
-    for (const char *s = absolute; *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-
-        if (isalnum(c) || strchr("/_.-~", c))
-            buf_char(&b, (char)c);
-        else
-            buf_printf(&b, "%%%02X", c);
-    }
+    percent_add(&b, absolute, PERCENT_PART "/");
     free(absolute);
     return buf_detach(&b);
 }

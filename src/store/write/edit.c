@@ -1,7 +1,6 @@
 #include "config.h"
 #include "store/write/edit.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
+#include "common/format/percent.h"
 #include "common/format/yaml.h"
 #include "store/format/attempt.h"
 #include "store/format/key.h"
@@ -385,34 +385,20 @@ int edit_uris(const char *root, int64_t *count, struct err *e)
     return ret;
 }
 
-/* The path of a local URI; the caller frees it. */
-static char *path_of_uri(const char *uri)
-{
-    const char *s = uri + (strncmp(uri, "file://", 7) == 0 ? 7 : 0);
-    struct buf b = BUF_INIT;
-
-    for (; *s; s++) {
-        if (*s == '%' && isxdigit((unsigned char)s[1]) &&
-            isxdigit((unsigned char)s[2])) {
-            const char hex[] = { s[1], s[2], '\0' };
-
-            buf_char(&b, (char)strtol(hex, NULL, 16));
-            s += 2;
-        } else {
-            buf_char(&b, *s);
-        }
-    }
-    return buf_detach(&b);
-}
-
 /* Is it the URI of this folder in a store elsewhere, which is gone? */
 static bool was_moved(const char *uri, const char *root, const char *folder)
 {
     const char *below = folder + strlen(root);
-    char *path = is_local(uri) ? path_of_uri(uri) : NULL;
-    char *own = store_absolute(folder);
-    const bool moved = path && str_ends(path, below) &&
-                       strcmp(path, own) != 0 && !path_exists(path);
+    char *path, *own;
+    bool moved;
+
+    if (!is_local(uri))
+        return false;
+    path = xstrdup(uri + (strncmp(uri, "file://", 7) == 0 ? 7 : 0));
+    percent_decode(path);
+    own = store_absolute(folder);
+    moved =
+        str_ends(path, below) && strcmp(path, own) != 0 && !path_exists(path);
 
     FREE(own, path);
     return moved;

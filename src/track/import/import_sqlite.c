@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "common/dl.h"
-#include "common/http/http.h"
+#include "common/format/percent.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -374,7 +374,7 @@ static int open_file(struct sqlite *d, struct err *e)
                       path, path_name(wal));
     } else if (ret < 0) {
         buf_str(&uri, "file:");
-        http_escape(&uri, path);
+        percent_add(&uri, path, PERCENT_PART);
         buf_str(&uri, "?immutable=1");
         ret = open_as(d, uri.s, SQLITE_OPEN_URI, e);
     }

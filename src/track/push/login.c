@@ -6,12 +6,12 @@
 
 #include <ctype.h>
 #include <ini.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/buf.h"
+#include "common/format/percent.h"
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/path.h"
@@ -130,24 +130,6 @@ bool login_is_exposed(const char *url)
     return true;
 }
 
-/* A part of a URL with %XX as the bytes they stand for. */
-static char *unescape(const char *s, size_t n)
-{
-    struct buf b = BUF_INIT;
-
-    for (size_t i = 0; i < n; i++) {
-        unsigned byte;
-
-        if (s[i] == '%' && i + 2 < n && sscanf(s + i + 1, "%2x", &byte) == 1) {
-            buf_char(&b, (char)byte);
-            i += 2;
-        } else {
-            buf_char(&b, s[i]);
-        }
-    }
-    return buf_detach(&b);
-}
-
 /* Take USER:PASSWORD@ out of the address. */
 static void take_user(struct login *l)
 {
@@ -160,10 +142,12 @@ static void take_user(struct login *l)
         return;
     colon = memchr(host, ':', (size_t)(at - host));
     free(l->user);
-    l->user = unescape(host, (size_t)((colon ? colon : at) - host));
+    l->user = xstrndup(host, (size_t)((colon ? colon : at) - host));
+    percent_decode(l->user);
     if (colon) {
         free(l->password);
-        l->password = unescape(colon + 1, (size_t)(at - colon) - 1);
+        l->password = xstrndup(colon + 1, (size_t)(at - colon) - 1);
+        percent_decode(l->password);
     }
     memmove(host, at + 1, strlen(at + 1) + 1);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/format/percent.h"
 #include "common/format/protobuf.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -53,7 +54,7 @@ int mlflow_get(struct mlflow *p, const char *path, const char *value,
     int ret;
 
     buf_str(&b, path);
-    http_escape(&b, value);
+    percent_add(&b, value, PERCENT_PART);
     ret = call(p, b.s, NULL, false, reply, e);
     buf_clear(&b);
     return ret;
@@ -101,15 +102,8 @@ static char *artifact_url(const struct mlflow *p, const char *name)
     prefix += strspn(prefix, "/");
     path = xasprintf("%s/%s", prefix, name);
     buf_printf(&url, "%s/api/2.0/mlflow-artifacts/artifacts", p->login.url);
-    for (const char *at = path; *at;) {
-        const size_t n = strcspn(at, "/");
-        char *part = xstrndup(at, n);
-
-        buf_char(&url, '/');
-        http_escape(&url, part);
-        free(part);
-        at += n + (at[n] == '/');
-    }
+    buf_char(&url, '/');
+    percent_add(&url, path, PERCENT_PART "/");
     free(path);
     return buf_detach(&url);
 }
@@ -245,7 +239,7 @@ static int load_page(struct mlflow *p, const char *key, char **token,
                MAX_HISTORY);
     if (*token) {
         buf_str(&path, "&page_token=");
-        http_escape(&path, *token);
+        percent_add(&path, *token, PERCENT_PART);
     }
     buf_str(&path, "&metric_key=");
     ret = mlflow_get(p, path.s, key, &reply, e);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/format/percent.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -227,7 +228,7 @@ int wandb_rewind(struct wandb *w, int64_t step, int64_t *lines, struct err *e)
 static void add_url_part(struct buf *b, const char *s)
 {
     buf_char(b, '/');
-    http_escape(b, s);
+    percent_add(b, s, PERCENT_PART);
 }
 
 /* The server says how many requests it accepts in which time.  They are spread
@@ -362,28 +363,16 @@ static const char **headers_of(json_t *list, struct arena *mem)
     return out;
 }
 
-/* A URL with the bytes escaped that no URL may have; the caller frees it. */
-static char *escape_url(const char *url)
-{
-    struct buf b = BUF_INIT;
-
-    for (; *url; url++) {
-        if (*url > ' ' && *url < 0x7f)
-            buf_char(&b, *url);
-        else
-            buf_printf(&b, "%%%02X", (unsigned char)*url);
-    }
-    return buf_detach(&b);
-}
-
 static int put_file(struct wandb *w, const struct wandb_file *f,
                     const char *url, const char **headers, struct http_reply *r,
                     struct err *e)
 {
-    char *where = escape_url(url);
-    struct http_call call = { .url = where, .header = headers };
+    struct buf where = BUF_INIT;
+    struct http_call call = { .header = headers };
     int ret;
 
+    percent_add(&where, url, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
+    call.url = where.s;
     if (f->path) {
         ret = push_put_file(w->http, &call, f->path, f->inside, r, e);
     } else {
@@ -391,7 +380,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
         call.len = strlen(f->text);
         ret = push_put(w->http, &call, r, e);
     }
-    free(where);
+    buf_clear(&where);
     return ret;
 }
 

@@ -4,12 +4,12 @@
 #include "config.h"
 #include "track/serve/serve.h"
 
-#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/format/percent.h"
 #include "common/mem.h"
 #include "common/output/emit.h"
 #include "common/save.h"
@@ -30,14 +30,11 @@ struct freeze {
 /* Append a value for a URL, with the escapes that a browser uses. */
 static void add_value(struct buf *b, const char *value)
 {
-    for (const char *s = value; *s; s++) {
-        if (isalnum((unsigned char)*s) || strchr("*-._/,", *s))
-            buf_char(b, *s);
-        else if (*s == ' ')
-            buf_char(b, '+');
-        else
-            buf_printf(b, "%%%02X", (unsigned char)*s);
-    }
+    const size_t from = b->len;
+
+    percent_add(b, value, " *-._/,");
+    for (char *s = b->s + from; (s = strchr(s, ' '));)
+        *s = '+';
 }
 
 /* Ask for a path with a query, and add the answer under the key by which the

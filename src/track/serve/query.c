@@ -1,39 +1,19 @@
 #include "config.h"
 #include "track/serve/query.h"
 
-#include <ctype.h>
 #include <string.h>
 
+#include "common/format/percent.h"
 #include "common/num.h"
-
-static int hex_digit(char c)
-{
-    return isdigit((unsigned char)c)    ? c - '0'
-           : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
-                                        : -1;
-}
 
 /* The text with its escapes decoded; NULL if one is wrong. */
 static char *decode(struct arena *mem, const char *s, size_t n)
 {
-    char *out = arena_alloc(mem, n + 1);
-    size_t len = 0;
+    char *out = arena_strndup(mem, s, n);
 
-    for (size_t i = 0; i < n; i++) {
-        int high, low;
-
-        if (s[i] != '%') {
-            out[len++] = s[i] == '+' ? ' ' : s[i];
-            continue;
-        }
-        high = n - i > 2 ? hex_digit(s[i + 1]) : -1;
-        low = n - i > 2 ? hex_digit(s[i + 2]) : -1;
-        if (high < 0 || low < 0 || high + low == 0)
-            return NULL;
-        out[len++] = (char)(high * 16 + low);
-        i += 2;
-    }
-    return out;
+    for (char *plus = out; (plus = strchr(plus, '+'));)
+        *plus = ' ';
+    return percent_decode(out) ? out : NULL;
 }
 
 int query_parse(struct query *q, const char *text, struct err *e)
