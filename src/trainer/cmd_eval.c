@@ -351,7 +351,7 @@ static int find_leaks(struct leak *leak, struct leak_report *out, struct err *e)
 
 static int read_documents(struct reading *r, struct err *e)
 {
-    struct leak *leak = train_text ? leak_new(13) : NULL;
+    struct leak *leak = train_text ? leak_new(0) : NULL;
     const struct corpus_conf own = conf_of(&documents);
     struct leak_report report;
     int ret = 0;

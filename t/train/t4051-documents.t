@@ -36,6 +36,17 @@ is "$(cut -f 1,4 kept | sed -n '13,16p' | tr '\t' ' ')" "test.jsonl:13 whole
 test.jsonl:14 whole
 test.jsonl:15 whole
 test.jsonl:16 " "documents of the training text are marked"
+{ cat test.jsonl
+  sed -n 40p text.jsonl | sed 's/"text": *"/&some words that are new come before /'
+} >part.jsonl
+gtrain eval late --documents part.jsonl --train-text text.jsonl --device cpu \
+    >out 2>err
+gtrack artifacts late --cat documents/part.jsonl.tsv 2>err |
+    awk -F '\t' '$4 { print $1 }' | sort >got
+gdata leak --train text.jsonl --eval part.jsonl -n 99 --tsv --no-header 2>err |
+    awk -F '\t' '{ print $1 ":" $2 }' | sort >want
+cmp want got && test "$(wc -l <want)" -gt 3
+ok $? "eval marks the documents that gdata leak finds"
 awk -F '\t' '{ n = split($5, x, " "); sum = 0
     for (i = 1; i <= n; i++)
         sum += x[i]
