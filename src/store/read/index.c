@@ -153,14 +153,10 @@ char *index_path(const char *of, const char *ending)
     return path;
 }
 
-static char *cache_path(const char *root)
-{
-    return index_path(root, ".index");
-}
-
 char *index_folder(const char *root)
 {
-    char *path = cache_path(root), *folder = path ? path_parent(path) : NULL;
+    char *path = index_path(root, ".index"),
+         *folder = path ? path_parent(path) : NULL;
     const char *own = getenv("GTRACK_CACHE");
 
     if (folder && path_make(folder, ERR_IGNORED) == 0 && !(own && *own))
@@ -181,13 +177,6 @@ static bool read_file(struct index *x)
     x->size = b.len;
     x->data = buf_detach(&b);
     return true;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const struct index_slot *x = a, *y = b;
-
-    return strcmp(x->key, y->key);
 }
 
 /* Find the records; false if they are malformed. */
@@ -213,7 +202,7 @@ static bool read_records(struct index *x)
         APPEND(x->slot, x->n_slots, room) = slot;
     }
     if (x->n_slots > 0)
-        qsort(x->slot, x->n_slots, sizeof *x->slot, by_key);
+        qsort(x->slot, x->n_slots, sizeof *x->slot, str_compare);
     return true;
 }
 
@@ -222,7 +211,7 @@ void index_open(struct index *x, const char *root, bool all)
     *x = (struct index){
         .all = all,
         .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
-        .path = cache_path(root),
+        .path = index_path(root, ".index"),
     };
     x->news = xcalloc(1, sizeof *x->news);
     pthread_mutex_init(&x->news->lock, NULL);
@@ -240,9 +229,9 @@ static const struct index_slot *find_slot(const struct index *x,
 {
     const struct index_slot wanted = { .key = key };
 
-    return x->n_slots
-               ? bsearch(&wanted, x->slot, x->n_slots, sizeof wanted, by_key)
-               : NULL;
+    return x->n_slots ? bsearch(&wanted, x->slot, x->n_slots, sizeof wanted,
+                                str_compare)
+                      : NULL;
 }
 
 /* Is the record as it was written? */

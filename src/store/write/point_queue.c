@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -76,18 +77,12 @@ void point_queue_clear(struct point_queue *q)
     pthread_mutex_destroy(&q->lock);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct point_queue_key *x = a, *y = b;
-
-    return strcmp(x->name, y->name);
-}
-
 static struct point_queue_key *find_key(struct point_queue *q, const char *name)
 {
     const struct point_queue_key wanted = { (char *)(uintptr_t)name, 0, false,
                                             0 };
-    struct point_queue_key *const *found = tfind(&wanted, &q->names, by_name);
+    struct point_queue_key *const *found =
+        tfind(&wanted, &q->names, str_compare);
     struct point_queue_key *new;
 
     if (found)
@@ -96,7 +91,7 @@ static struct point_queue_key *find_key(struct point_queue *q, const char *name)
     *new = (struct point_queue_key){ xstrdup(name), (uint32_t)q->n_keys, false,
                                      0 };
     APPEND(q->key, q->n_keys, q->key_room) = new;
-    tsearch(new, &q->names, by_name);
+    tsearch(new, &q->names, str_compare);
     return new;
 }
 
