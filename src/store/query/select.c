@@ -20,51 +20,22 @@
 
 enum { PREFIX_MIN = 4, CANDIDATES = 8 };
 
-/* Mark the runs that a word names; returns how many. */
-typedef size_t match_fn(const struct runs *, const char *word, bool *chosen);
+/* Is this run named by the word? */
+typedef bool fits_fn(const struct run_info *, const char *word);
 
-static size_t match_id(const struct runs *runs, const char *word, bool *chosen)
+static bool fits_id(const struct run_info *run, const char *word)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < runs->n; i++)
-        if (strcmp(runs->run[i].id, word) == 0)
-            n += chosen[i] = true;
-    return n;
+    return strcmp(run->id, word) == 0;
 }
 
-static size_t match_name(const struct runs *runs, const char *word,
-                         bool *chosen)
+static bool fits_name(const struct run_info *run, const char *word)
 {
-    size_t n = 0;
-
-    /* a run of this name would take the place of what the word means */
-    if (strcmp(word, "@latest") == 0 || strncmp(word, "@best:", 6) == 0)
-        return 0;
-    for (size_t i = 0; i < runs->n; i++)
-        if (strcmp(runs->run[i].name, word) == 0)
-            n += chosen[i] = true;
-    return n;
+    return strcmp(run->name, word) == 0 && strncmp(word, "@best:", 6) != 0;
 }
 
-static size_t match_pattern(const struct runs *runs, const char *word,
-                            bool *chosen)
+static bool fits_pattern(const struct run_info *run, const char *word)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < runs->n && strpbrk(word, "*?["); i++)
-        if (fnmatch(word, runs->run[i].name, 0) == 0)
-            n += chosen[i] = true;
-    return n;
-}
-
-static size_t match_latest(const struct runs *runs, const char *word,
-                           bool *chosen)
-{
-    if (strcmp(word, "@latest") != 0 || runs->n == 0)
-        return 0;
-    chosen[runs->n - 1] = true;
-    return 1;
+    return strpbrk(word, "*?[") && fnmatch(word, run->name, 0) == 0;
 }
 
 /* @best:METRIC, @best:METRIC:min, @best:METRIC:max */
@@ -195,15 +166,23 @@ static int check_shared(const struct runs *runs, const char *word,
 static int match(const struct runs *runs, const char *word, bool *chosen,
                  int flags, struct err *e)
 {
-    static match_fn *const ways[] = { match_id, match_name, match_latest,
-                                      match_pattern };
-    int found;
+    static fits_fn *const ways[] = { fits_id, fits_name, fits_pattern };
+    int found = 0;
 
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        if (ways[i](runs, word, chosen))
-            return ways[i] == match_name && (flags & LOAD_ONE_NAMED)
-                       ? check_shared(runs, word, e)
-                       : 0;
+    /* a run of the name @latest or @best:... would take its place */
+    if (strcmp(word, "@latest") == 0 && runs->n > 0) {
+        chosen[runs->n - 1] = true;
+        return 0;
+    }
+    for (size_t k = 0; k < sizeof ways / sizeof ways[0] && !found; k++) {
+        for (size_t i = 0; i < runs->n; i++)
+            if (ways[k](&runs->run[i], word))
+                found = chosen[i] = true;
+        if (found && ways[k] == fits_name && (flags & LOAD_ONE_NAMED))
+            return check_shared(runs, word, e);
+    }
+    if (found)
+        return 0;
     found = match_best(runs, word, chosen, e);
     if (found == 0)
         found = match_prefix(runs, word, chosen, e);
