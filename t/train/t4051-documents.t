@@ -37,7 +37,9 @@ test.jsonl:14 whole
 test.jsonl:15 whole
 test.jsonl:16 " "documents of the training text are marked"
 { cat test.jsonl
-  sed -n 40p text.jsonl | sed 's/"text": *"/&some words that are new come before /'
+  sed -n 40p text.jsonl | sed 's/"text": *"/&here come /;
+    s/here come \([^ ]* \)\{9\}/&and words that are in no other document /;
+    s/\(other document \).*"/\1at all"/'
 } >part.jsonl
 gtrain eval late --documents part.jsonl --train-text text.jsonl --device cpu \
     >out 2>err
