@@ -467,9 +467,11 @@ static int device_open(struct dev *dev, struct err *e)
     if ((code = cudaSetDevice(dev->index)) != cudaSuccess ||
         (code = cudaGetDeviceProperties(&prop, dev->index)) != cudaSuccess ||
         (code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) !=
-            cudaSuccess)
+            cudaSuccess) {
+        cudaGetLastError(); /* or the next device would seem to fail */
         return err_set(e, ERR_SYSTEM, "cannot use cuda:%d: %s", dev->index,
                        cudaGetErrorString(code));
+    }
     if (check_kernels(&prop, dev->index, &overlap, e) < 0 ||
         (dev->fp8 && check_fp8(&prop, dev->index, e) < 0)) {
         cudaStreamDestroy(stream);
