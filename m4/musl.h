@@ -58,4 +58,6 @@ static inline int on_exit(void (*call)(int, void *), void *with)
     musl_leave = last;
     return 0;
 }
+#else
+#define HAVE_IFUNC 1 /* functions that are chosen when a program is loaded */
 #endif

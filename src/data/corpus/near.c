@@ -106,7 +106,7 @@ static size_t collect(struct collected *c, const struct task *t)
     return c->hashes.len / sizeof(uint64_t);
 }
 
-#if defined(__x86_64__) && defined(__GLIBC__) /* musl has no ifuncs */
+#if defined(__x86_64__) && defined(HAVE_IFUNC)
 #define CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define CLONES
