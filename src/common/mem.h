@@ -51,6 +51,9 @@ void *mem_alloc(size_t count, size_t size, const char *what, struct err *e);
                                               sizeof *(array))))
 /* Add an element: APPEND(list, n, room) = element. */
 #define APPEND(array, n, room) (*(GROW(array, n, room), &(array)[(n)++]))
+/* Sort an array, which may be NULL when it has no elements. */
+#define SORT(array, n, compare)                                                \
+    ((n) ? qsort((array), (n), sizeof *(array), (compare)) : (void)0)
 
 struct arena {
     struct arena_block *last;

@@ -169,8 +169,7 @@ const char *path_listed(const struct path_list *l, size_t i)
 
 void path_list_sort(struct path_list *l)
 {
-    if (l->n > 1)
-        qsort(l->name, l->n, sizeof *l->name, str_compare);
+    SORT(l->name, l->n, str_compare);
 }
 
 int path_list(struct path_list *l, const char *folder, struct err *e)

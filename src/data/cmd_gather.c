@@ -394,8 +394,7 @@ static int gather(struct gatherer *s, struct err *e)
         find_kind(s, i);
         s->stats[i].files = (int64_t)(s->n - before);
     }
-    if (s->n > 0)
-        qsort(s->file, s->n, sizeof *s->file, by_key);
+    SORT(s->file, s->n, by_key);
     for (size_t i = 0; i < s->n && s->total < (int64_t)size; i++) {
         const struct gather_file *f = &s->file[i];
 

@@ -313,7 +313,7 @@ int curves_group(struct build *b, struct panel *p,
                                   : (struct smooth){ SMOOTH_NONE, 0 };
     int ret = gather_groups(g, &n, l, &b->set, r, &how, e);
 
-    qsort(g, n, sizeof *g, by_number);
+    SORT(g, n, by_number);
     for (size_t i = 0; i < n && ret == 0; i++) {
         const char *name = arena_printf(
             &f->mem, "%s = %s", str_after(r->group_by, '.'), g[i].value);

@@ -250,7 +250,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
     if (left_out)
         figure_note(f, "Left out: %zu run%s without %s or %s.", left_out,
                     left_out == 1 ? "" : "s", s->param[0], s->metric);
-    qsort(s->point, s->n, sizeof *s->point, by_xy);
+    SORT(s->point, s->n, by_xy);
     for (size_t i = 0; i < s->n; i++)
         curves_spread(band, s->point[i].value, s->point[i].n, &s->point[i].mean,
                       &s->point[i].lo, &s->point[i].hi);

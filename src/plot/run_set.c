@@ -335,8 +335,7 @@ static const struct run_info **sorted(const struct run_set *c,
 
     for (size_t i = 0; i < c->n; i++)
         run[i] = &c->run[i];
-    if (c->n > 1)
-        qsort(run, c->n, sizeof *run, by);
+    SORT(run, c->n, by);
     return run;
 }
 

@@ -192,7 +192,7 @@ struct smooth smooth_choice_set(const struct run_set *set,
     for (int i = 0; i < picks; i++)
         if (pick[i].found)
             how[n++] = pick[i].how;
-    qsort(how, n, sizeof *how, by_amount);
+    SORT(how, n, by_amount);
     return n ? how[n / 2] : (struct smooth){ SMOOTH_NONE, 0 };
 }
 

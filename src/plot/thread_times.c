@@ -168,8 +168,7 @@ static void order_slices(struct thread_times *t)
     double zero = INFINITY, until = 0;
     size_t n = 0;
 
-    if (t->n > 0) /* which have an array */
-        qsort(t->slice, t->n, sizeof *t->slice, by_thread);
+    SORT(t->slice, t->n, by_thread);
     for (size_t i = 0; i < t->n; i++)
         zero = fmin(zero, t->slice[i].start);
     for (size_t i = 0; i < t->n; i++) {

@@ -132,7 +132,7 @@ static void find_values(struct sweep_table *r)
     r->value = xcalloc(w->n_cells, sizeof *r->value);
     for (size_t c = 0; c < w->n_cells; c++)
         r->value[c] = w->cell[c].value[r->by];
-    qsort(r->value, w->n_cells, sizeof *r->value, num_by_text);
+    SORT(r->value, w->n_cells, num_by_text);
     for (size_t i = 0; i < w->n_cells; i++)
         if (*r->value[i] &&
             (n == 0 || strcmp(r->value[n - 1], r->value[i]) != 0))

@@ -221,7 +221,7 @@ static struct step *list_steps(const struct file_tree *f, size_t *n)
         step[*n - 1].n++;
         step[*n - 1].bytes += f->file[i].size;
     }
-    qsort(step, *n, sizeof *step, by_step);
+    SORT(step, *n, by_step);
     return step;
 }
 

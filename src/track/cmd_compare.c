@@ -232,7 +232,7 @@ static int compare_documents(struct table *t, const struct run_info *first,
     if (ret == 0)
         ret = find_changes(&c, &a, &b, e);
     if (ret == 0) {
-        qsort(c.item, c.n, sizeof *c.item, by_difference);
+        SORT(c.item, c.n, by_difference);
         fill_table(t, &c);
         show_mean(&c, second->name, false);
         show_mean(&c, second->name, true);

@@ -227,8 +227,7 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
     }
     for (int i = 0; column && column_attributes[i]; i++)
         add_name(&names, column_attributes[i]);
-    if (names.n)
-        qsort(names.item, names.n, sizeof *names.item, str_compare);
+    SORT(names.item, names.n, str_compare);
     for (size_t i = 0; i < names.n; i++)
         if (i == 0 || strcmp(names.item[i], names.item[i - 1]) != 0)
             offer_word(l, names.item[i], NULL);

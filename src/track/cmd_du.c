@@ -84,8 +84,7 @@ static int sum_runs(struct disk_use *use, const struct runs *runs,
         if (add_run(&use[at], r, e) < 0)
             return -1;
     }
-    if (n)
-        qsort(use, (size_t)n, sizeof *use, by_size);
+    SORT(use, (size_t)n, by_size);
     return n;
 }
 

@@ -50,8 +50,7 @@ static void merge_jobs(struct slurm_jobs *jobs)
 {
     size_t kept = 0;
 
-    if (jobs->n)
-        qsort(jobs->item, jobs->n, sizeof *jobs->item, str_compare);
+    SORT(jobs->item, jobs->n, str_compare);
     for (size_t i = 0; i < jobs->n; i++) {
         const struct slurm_job *from = &jobs->item[i];
         struct slurm_job *to = &jobs->item[kept - (kept > 0)];
@@ -357,8 +356,7 @@ static void find_parents(struct run_use *use, size_t n)
 
     for (size_t i = 0; i < n; i++)
         ids[i] = (struct id_place){ use[i].run.id, i };
-    if (n)
-        qsort(ids, n, sizeof *ids, str_compare);
+    SORT(ids, n, str_compare);
     for (size_t i = 0; i < n; i++) {
         const struct id_place key = { use[i].run.parent, 0 }, *found = NULL;
 

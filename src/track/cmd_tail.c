@@ -144,8 +144,7 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
             t->last[j] = s.step[s.n - 1];
         series_free(&s);
     }
-    if (all.n)
-        qsort(all.item, all.n, sizeof *all.item, by_step);
+    SORT(all.item, all.n, by_step);
     from = all.n;
     for (size_t i = all.n; i-- > 0;) {
         steps += i + 1 == all.n || all.item[i].step != all.item[i + 1].step;

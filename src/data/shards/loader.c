@@ -484,7 +484,7 @@ static int open_shards(struct loader *l, struct err *e)
                        l->conf.files);
     if (ret)
         return err_set(e, ERR_SYSTEM, "cannot search for %s", l->conf.files);
-    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, str_compare);
+    SORT(found.gl_pathv, found.gl_pathc, str_compare);
     l->shard = xcalloc(found.gl_pathc, sizeof *l->shard);
     l->start = xcalloc(found.gl_pathc + 1, sizeof *l->start);
     for (size_t i = 0; i < found.gl_pathc && ret == 0; i++) {

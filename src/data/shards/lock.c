@@ -214,8 +214,7 @@ int lock_write(struct lock *l, const char *path, struct err *e)
 
     if (save_open(&s, path, e) < 0)
         return -1;
-    if (l->n)
-        qsort(l->entry, l->n, sizeof *l->entry, by_role_and_path);
+    SORT(l->entry, l->n, by_role_and_path);
     fprintf(s.fp, "%s\n", first_line);
     if (l->command)
         fprintf(s.fp, "command %s\n", l->command);

@@ -362,8 +362,7 @@ int tokenizer_ready(struct tokenizer *t, struct err *e)
         return err_set(e, ERR_INPUT, "there are no tokens");
     if (check_merges(t, e) < 0)
         return -1;
-    if (t->n_specials > 1)
-        qsort(t->special, t->n_specials, sizeof *t->special, compare_ids);
+    SORT(t->special, t->n_specials, compare_ids);
     make_matches(t);
     t->eot = find_eot(t);
     tokenizer_index_merges(t);

@@ -186,7 +186,7 @@ static struct word_view *sorted_views(const struct words *w)
     for (size_t i = 0; i < w->room; i++)
         if (w->slot[i].count > 0)
             v[n++] = view(w, &w->slot[i]);
-    qsort(v, n, sizeof *v, compare_views);
+    SORT(v, n, compare_views);
     return v;
 }
 

@@ -181,7 +181,7 @@ static int sum_counter(double *sum, const struct run_info *run, const char *key,
     p = xcalloc(s.n, sizeof *p);
     for (size_t i = 0; i < s.n; i++)
         p[i] = (struct metric_point){ .ms = s.ms[i], .value = s.value[i] };
-    qsort(p, s.n, sizeof *p, by_time);
+    SORT(p, s.n, by_time);
     for (size_t i = 0; i < s.n; i++) {
         *sum +=
             processes * (p[i].value >= last ? p[i].value - last : p[i].value);

@@ -143,8 +143,7 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
     if (dir)
         closedir(dir);
     free(folder);
-    if (list->n > 1)
-        qsort(list->item, list->n, sizeof *list->item, by_number);
+    SORT(list->item, list->n, by_number);
     return ret;
 }
 

@@ -339,8 +339,7 @@ int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
         check_times(&c, run);
         read_links(&c);
     }
-    if (c.n > 1)
-        qsort(c.item, c.n, sizeof *c.item, by_key);
+    SORT(c.item, c.n, by_key);
     for (size_t i = 0, n; i < c.n && ret == 0; i += n) {
         for (n = 1;
              i + n < c.n && strcmp(c.item[i].key, c.item[i + n].key) == 0;)

@@ -86,8 +86,7 @@ static void sort(struct rewind_list *list)
 {
     struct rewind_cut *cut = list->cut;
 
-    if (list->n > 1)
-        qsort(cut, list->n, sizeof *cut, by_key);
+    SORT(cut, list->n, by_key);
     for (size_t i = list->n; i-- > 1;)
         if (cut[i].step < cut[i - 1].step &&
             strcmp(cut[i].key, cut[i - 1].key) == 0)

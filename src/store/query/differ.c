@@ -55,7 +55,7 @@ static void merge(struct differ *d)
 
     if (d->n == 0)
         return;
-    qsort(d->item, d->n, sizeof *d->item, str_compare);
+    SORT(d->item, d->n, str_compare);
     for (size_t i = 1; i < d->n; i++) {
         struct differ_key *k = &d->item[kept], *x = &d->item[i];
 
@@ -118,8 +118,7 @@ const struct differ_key *differ_find(const struct differ *d, const char *key)
 
 void differ_by_use(struct differ *d)
 {
-    if (d->n)
-        qsort(d->item, d->n, sizeof *d->item, by_use);
+    SORT(d->item, d->n, by_use);
 }
 
 void differ_keep(struct differ *d, size_t most)
@@ -128,7 +127,7 @@ void differ_keep(struct differ *d, size_t most)
         return;
     differ_by_use(d);
     d->n = most;
-    qsort(d->item, d->n, sizeof *d->item, by_rank);
+    SORT(d->item, d->n, by_rank);
 }
 
 void differ_clear(struct differ *d)
@@ -200,8 +199,7 @@ void differ_params(struct differ *d, const struct run_info *run, size_t n)
         d->item[kept++] = *k;
     }
     d->n = kept;
-    if (kept)
-        qsort(d->item, kept, sizeof *d->item, by_rank);
+    SORT(d->item, kept, by_rank);
 }
 
 /* ---- labels -------------------------------------------------------------- */
@@ -212,8 +210,7 @@ static size_t count_texts(const char *const *text, size_t n)
     size_t different = n > 0;
 
     memcpy(sorted, text, n * sizeof *sorted);
-    if (n)
-        qsort(sorted, n, sizeof *sorted, str_compare);
+    SORT(sorted, n, str_compare);
     for (size_t i = 1; i < n; i++)
         different += strcmp(sorted[i], sorted[i - 1]) != 0;
     free(sorted);

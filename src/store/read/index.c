@@ -201,8 +201,7 @@ static bool read_records(struct index *x)
         u.at = start + size;
         APPEND(x->slot, x->n_slots, room) = slot;
     }
-    if (x->n_slots > 0)
-        qsort(x->slot, x->n_slots, sizeof *x->slot, str_compare);
+    SORT(x->slot, x->n_slots, str_compare);
     return true;
 }
 
@@ -346,7 +345,7 @@ void index_save(struct index *x, char *const *keys, size_t n)
 
     if (!x->path || news->n == 0 || !is_worth_it(news, n))
         return;
-    qsort(news->item, news->n, sizeof *news->item, str_compare);
+    SORT(news->item, news->n, str_compare);
     buf_add(&b, magic, sizeof magic);
     for (size_t i = 0; i < n; i++) {
         const struct news want = { .key = keys[i] };

@@ -91,7 +91,7 @@ static void rename_derived(struct run_reader *r)
     }
     run->n_params = n;
     if (renamed)
-        qsort(run->params, n, sizeof *run->params, str_compare);
+        SORT(run->params, n, str_compare);
 }
 
 static void load_tag(struct run_reader *r, const char *path, const char *key)

@@ -368,7 +368,7 @@ static size_t choose_points(const struct block *b, bool sparse,
             out[n++] = b->low;
             out[n++] = b->high;
         }
-        qsort(out, n, sizeof *out, by_step);
+        SORT(out, n, by_step);
     }
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || by_step(&out[i], &out[kept - 1]) != 0)

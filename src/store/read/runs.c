@@ -461,8 +461,7 @@ static void collect(struct runs *runs, struct crew *crew)
         free(crew->task[i].key);
     }
     free(crew->task);
-    if (runs->n > 1)
-        qsort(runs->run, runs->n, sizeof *runs->run, by_start);
+    SORT(runs->run, runs->n, by_start);
 }
 
 int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,

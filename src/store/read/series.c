@@ -34,7 +34,7 @@ static void sort_by_step(struct series *s)
 
     for (size_t i = 0; i < s->n; i++)
         at[i] = (struct at){ { s->ms[i], s->step[i], s->value[i] }, i };
-    qsort(at, s->n, sizeof *at, by_step);
+    SORT(at, s->n, by_step);
     for (size_t i = 0; i < s->n; i++) {
         s->ms[i] = at[i].point.ms;
         s->step[i] = at[i].point.step;

@@ -269,8 +269,7 @@ static int load_points(struct mlflow *p, const char *key,
         ret = load_page(p, key, &token, all, e);
     while (ret == 0 && token);
     free(token);
-    if (all->n)
-        qsort(all->item, all->n, sizeof *all->item, by_point);
+    SORT(all->item, all->n, by_point);
     return ret;
 }
 

@@ -233,8 +233,7 @@ static void make_lines(struct wandb_rows *rows, const struct run_info *r,
 {
     size_t next;
 
-    if (all->n)
-        qsort(all->item, all->n, sizeof *all->item, by_order);
+    SORT(all->item, all->n, by_order);
     for (size_t i = 0; i < all->n; i = next) {
         next = i + 1;
         while (next < all->n && same_line(&all->item[i], &all->item[next]))

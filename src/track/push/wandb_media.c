@@ -232,8 +232,7 @@ static void join_parts(struct wandb_media *m, struct parts *all)
 {
     size_t next;
 
-    if (all->n)
-        qsort(all->item, all->n, sizeof *all->item, by_place);
+    SORT(all->item, all->n, by_place);
     for (size_t i = 0; i < all->n; i = next) {
         const struct part *p = &all->item[i];
 
@@ -346,10 +345,8 @@ int wandb_media_load(struct wandb_media *m, const struct run_info *r,
     for (size_t i = 0; i < tree.n; i++)
         add_artifact(m, &all, r, files, &tree.file[i]);
     join_parts(m, &all);
-    if (m->n)
-        qsort(m->item, m->n, sizeof *m->item, by_item);
-    if (m->n_files)
-        qsort(m->file, m->n_files, sizeof *m->file, str_compare);
+    SORT(m->item, m->n, by_item);
+    SORT(m->file, m->n_files, str_compare);
     free(all.item);
     file_tree_clear(&tree);
     return 0;

@@ -44,7 +44,7 @@ static const char **sorted_values(const struct sample *s, size_t param)
     const char **sorted = arena_alloc(s->mem, (n + 1) * sizeof *sorted);
 
     memcpy(sorted, s->value[param], n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, num_by_text);
+    SORT(sorted, n, num_by_text);
     return sorted;
 }
 
@@ -302,7 +302,7 @@ void importance_find(struct importance *im, const struct runs *runs,
     }
     for (size_t k = 0; k < n && counted >= IMPORTANCE_LEAST; k++)
         weigh(im, &s, k);
-    qsort(im->param, im->n, sizeof *im->param, by_share);
+    SORT(im->param, im->n, by_share);
 }
 
 /* -- sentences ------------------------------------------------------------- */

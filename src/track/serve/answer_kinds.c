@@ -226,8 +226,7 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
     for (size_t i = 0; i < runs->n; i++)
         for (size_t k = 0; k < runs->run[i].n_metrics; k++)
             add_chart(&c, runs->run[i].metrics[k].key);
-    if (c.n)
-        qsort(c.item, c.n, sizeof *c.item, by_group);
+    SORT(c.item, c.n, by_group);
     ret = write_charts(&o, &c, runs, s->frozen, e);
     for (size_t i = 0; i < c.n; i++) {
         FREE(c.item[i].prefix, c.item[i].name);

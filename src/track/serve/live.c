@@ -84,8 +84,7 @@ static struct known *list_known(const struct live *l)
 
     for (size_t i = 0; i < l->runs.n; i++)
         known[i] = (struct known){ l->runs.run[i].id, &l->of[i] };
-    if (l->runs.n)
-        qsort(known, l->runs.n, sizeof *known, str_compare);
+    SORT(known, l->runs.n, str_compare);
     return known;
 }
 
