@@ -60,20 +60,6 @@ static int write_if_new(void *arg, const struct corpus_doc *doc, struct err *e)
     return 0;
 }
 
-/* What is read three times must not be a pipe or the like. */
-static int check_files(const struct corpus_conf *c, struct err *e)
-{
-    struct corpus_files f;
-    int ret = corpus_files_find(&f, c->path, c->n, e);
-
-    if (ret == 0 && f.total < 0)
-        ret = err_set(e, ERR_USAGE,
-                      "--near reads its input three times, so it takes files "
-                      "and folders, but no pipes, URLs or standard input");
-    path_list_clear(&f.list);
-    return ret;
-}
-
 static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
                         struct err *e)
 {
@@ -110,7 +96,7 @@ static int dedup_main(int argc, char **argv, struct err *e)
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));
-    if (near && check_files(&conf, e) < 0)
+    if (near && corpus_files_last(argv, (size_t)argc, "--near", e) < 0)
         return -1;
     if (corpus_writer_open(&d.out, output, &conf, e) < 0)
         return -1;

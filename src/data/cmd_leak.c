@@ -236,20 +236,10 @@ static int compare_texts(struct path_list *trains, struct path_list *evals,
 /* Check what --remove needs: a file to write to, and input that lasts. */
 static int check_removal(const struct path_list *trains, struct err *e)
 {
-    struct corpus_files files;
-    int ret;
-
     if (!removed != !output)
         return err_set(e, ERR_USAGE, "--remove and --output need each other");
-    if (!removed)
-        return 0;
-    ret = corpus_files_find(&files, trains->name, trains->n, e);
-    if (ret == 0 && files.total < 0)
-        ret = err_set(e, ERR_USAGE,
-                      "--remove reads the training text twice, so it takes "
-                      "files and folders, no pipes, URLs or standard input");
-    path_list_clear(&files.list);
-    return ret;
+    return removed ? corpus_files_last(trains->name, trains->n, "--remove", e)
+                   : 0;
 }
 
 /* Count the evaluation texts that the tokenizer was trained on. */

@@ -207,7 +207,7 @@ ok $? "the second result is the first"
 # --- what is refused
 gdata leak --train - --eval eval.jsonl -o pipe --remove text <train.jsonl \
     >out 2>err
-test $? = 2 && grep -q "reads the training text twice" err && ! test -e pipe
+test $? = 2 && grep -q "remove reads its input several times" err && ! test -e pipe
 ok $? "--remove refuses a pipe"
 gdata leak --train train.jsonl --eval eval.jsonl --remove text >out 2>err
 test $? = 2 && grep -q "need each other" err

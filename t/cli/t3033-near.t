@@ -108,7 +108,7 @@ ok $? "documents that need more than --memory are an error"
 
 # --- input and output
 run 2 gdata dedup --near --input jsonl - <mix.jsonl &&
-    grep -q "reads its input three times, so .* no pipes" err
+    grep -q "reads its input several times, so .* no pipes" err
 ok $? "--near refuses standard input"
 mkfifo pipe
 run 2 gdata dedup --near --input jsonl pipe && grep -q "no pipes" err

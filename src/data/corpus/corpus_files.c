@@ -171,3 +171,18 @@ int corpus_files_find(struct corpus_files *f, char *const *path, size_t n,
         }
     return 0;
 }
+
+int corpus_files_last(char *const *path, size_t n, const char *option,
+                      struct err *e)
+{
+    struct corpus_files f;
+    int ret = corpus_files_find(&f, path, n, e);
+
+    if (ret == 0 && f.total < 0)
+        ret = err_set(e, ERR_USAGE,
+                      "%s reads its input several times, so it takes files and "
+                      "folders, but no pipes, URLs or standard input",
+                      option);
+    path_list_clear(&f.list);
+    return ret;
+}

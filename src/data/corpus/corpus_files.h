@@ -23,6 +23,9 @@ struct corpus_files {
 
 int corpus_files_find(struct corpus_files *, char *const *path, size_t n,
                       struct err *);
+/* Can they be read several times, as an option needs it?  0, or -1. */
+int corpus_files_last(char *const *path, size_t n, const char *option,
+                      struct err *);
 
 enum corpus_format { CORPUS_AUTO, CORPUS_TEXT, CORPUS_JSONL, CORPUS_PARQUET };
 
