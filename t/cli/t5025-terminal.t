@@ -149,9 +149,12 @@ gdata fetch "$BAD"
 gdata gather -o "$BAD.txt"
 gdata info -T tok "d/${BAD}_train_000000.bin"
 gdata info "d/${BAD}_train_000000.bin" "$BAD.txt"
+gdata info --stats "$BAD.txt"
 gdata leak --train "$BAD.txt" --eval "$BAD.txt"
+gdata leak --train "$BAD.txt" --eval "$BAD.txt" --benchmarks
 gdata lock "$BAD.lock"
 gdata verify "d/${BAD}_train_000000.bin"
+gdata verify --against "$BAD.lock" "$BAD.lock"
 gdata vocab tok
 gdata vocab "$BAD"
 gtrain train --config "$BAD.ini"

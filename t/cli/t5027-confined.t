@@ -40,6 +40,7 @@ for command in 'gtrack tag a x=y' 'gtrack note a text' 'gtrack note a' \
     'gtrack fsck --repair' 'gtrack artifacts a' 'gtrack rm a' 'gtrack restore a' \
     'gtrack mv a -e other' 'gtrack gc -y' 'gdata lock text.txt -o made/data.lock' \
     'gdata leak --train text.txt --eval made/other.txt' \
+    'gdata leak --train text.txt --eval made/other.txt --remove text -o made/l.jsonl' \
     'gtrain eval m --data "tokens/data_*.bin" --device cpu' \
     'gtrain sample m --device cpu --tokens 2' 'gtrack ls' 'gtrack show a' 'gtrack export --to csv -o made/a.csv' \
     'gtrack import -r made/copy mlruns' 'gtrack verify a.tar' \
