@@ -442,26 +442,22 @@ static void make_id(const struct sweep *s, struct sweep_cell *c)
 {
     struct sha256 h;
     char text[SHA256_TEXT];
-    size_t order[64];
+    struct {
+        const char *key, *value;
+    } v[64];
     const size_t n = s->n_axes < 64 ? s->n_axes : 64;
 
-    /* by key, so that the order in the file does not matter */
     for (size_t i = 0; i < n; i++) {
-        size_t at = i;
-
-        for (; at > 0 && strcmp(s->axis[order[at - 1]].key, s->axis[i].key) > 0;
-             at--)
-            order[at] = order[at - 1];
-        order[at] = i;
+        v[i].key = s->axis[i].key;
+        v[i].value = c->value[i];
     }
+    SORT(v, n, str_compare); /* the order in the file does not matter */
     sha256_init(&h);
     for (size_t i = 0; i < n; i++) {
-        const char *key = s->axis[order[i]].key, *v = c->value[order[i]];
-
-        if (!*v)
+        if (!*v[i].value)
             continue;
-        sha256_add(&h, key, strlen(key) + 1);
-        sha256_add(&h, v, strlen(v) + 1);
+        sha256_add(&h, v[i].key, strlen(v[i].key) + 1);
+        sha256_add(&h, v[i].value, strlen(v[i].value) + 1);
     }
     sha256_text(&h, text);
     snprintf(c->id, sizeof c->id, "%.8s", text);
