@@ -1,7 +1,7 @@
 #include "config.h"
 #include "common/machine/threads.h"
 
-#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -40,4 +40,16 @@ void threads_run(void (*work)(void *), void *part, size_t size, int n)
             run(&thread[i]);
     }
     free(thread);
+}
+
+int threads_start(pthread_t *thread, void *(*work)(void *), void *arg)
+{
+    sigset_t all, was;
+    int ret;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    ret = pthread_create(thread, NULL, work, arg);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    return ret;
 }

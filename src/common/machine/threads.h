@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 
 /*
@@ -15,3 +16,7 @@
  * well, later.
  */
 void threads_run(void (*work)(void *), void *part, size_t size, int n);
+
+/* Like pthread_create(), for a thread that takes no signals: they are for the
+ * program's own threads. */
+int threads_start(pthread_t *, void *(*work)(void *), void *arg);

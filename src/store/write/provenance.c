@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "common/log.h"
 #include "common/machine/usage.h"
 #include "common/machine/limits.h"
+#include "common/machine/threads.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -269,16 +269,10 @@ static void *find_out(void *arg)
 struct provenance *provenance_start(struct point_queue *q, const char *run)
 {
     struct provenance *c = xcalloc(1, sizeof *c);
-    sigset_t all, was;
-    int ret;
 
     c->queue = q;
     c->run = run;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &was);
-    ret = pthread_create(&c->thread, NULL, find_out, c);
-    pthread_sigmask(SIG_SETMASK, &was, NULL);
-    if (ret == 0)
+    if (threads_start(&c->thread, find_out, c) == 0)
         return c;
     free(c);
     return NULL;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "common/clock.h"
 #include "common/format/secret.h"
 #include "common/log.h"
+#include "common/machine/threads.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
@@ -103,13 +103,8 @@ static void *beat_on(void *arg)
 
 static int start_beats(struct run *r, struct err *e)
 {
-    sigset_t all, was;
-
     clock_cond(&r->wake);
-    sigfillset(&all); /* signals are for the program's own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &was);
-    errno = pthread_create(&r->beats, NULL, beat_on, r);
-    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    errno = threads_start(&r->beats, beat_on, r);
     r->beating = errno == 0;
     return r->beating ? 0
                       : err_sys(e, "cannot start the thread of the heartbeat");

@@ -2,7 +2,6 @@
 #include "store/write/writer.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/machine/limits.h"
+#include "common/machine/threads.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
@@ -487,7 +487,6 @@ int writer_start(struct writer **out, const struct writer_conf *conf,
                  struct err *e)
 {
     struct writer *w = xcalloc(1, sizeof *w);
-    sigset_t all, was;
     int ret;
 
     w->conf = *conf;
@@ -497,10 +496,7 @@ int writer_start(struct writer **out, const struct writer_conf *conf,
     key_files_load(&w->files, w->run);
     set_bounds(w);
     pthread_cond_init(&w->idle, NULL);
-    sigfillset(&all); /* signals are for the program's own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &was);
-    ret = pthread_create(&w->thread, NULL, write_on, w);
-    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    ret = threads_start(&w->thread, write_on, w);
     *out = w;
     if (ret != 0) {
         errno = ret;

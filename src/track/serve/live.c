@@ -5,7 +5,6 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,6 +14,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/hash.h"
+#include "common/machine/threads.h"
 
 /* Seconds from one reading to the next, at least. */
 static const double soonest = 0.3, /* after a change */
@@ -262,7 +262,6 @@ static bool wants_all(const struct live *l)
 void live_begin(struct live *l)
 {
     struct live_reading *r;
-    sigset_t all, was;
 
     if (l->reading)
         return;
@@ -277,13 +276,10 @@ void live_begin(struct live *l)
         changes_forget(&l->changes);
         l->again = false;
     }
-    sigfillset(&all); /* signals are for the thread that waits for requests */
-    pthread_sigmask(SIG_SETMASK, &all, &was);
-    if (r->done >= 0 && pthread_create(&r->thread, NULL, read_runs, r) != 0) {
+    if (r->done >= 0 && threads_start(&r->thread, read_runs, r) != 0) {
         close(r->done);
         r->done = -1;
     }
-    pthread_sigmask(SIG_SETMASK, &was, NULL);
     if (r->done < 0)
         read_runs(r);
 }
