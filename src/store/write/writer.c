@@ -86,6 +86,12 @@ static bool may_write(struct writer *w)
     return !w->lost;
 }
 
+/* Let a tag be written, which takes over both texts. */
+static void add_tag(struct writer *w, char *key, char *value)
+{
+    queued_texts_add(&w->waiting, (struct queued_text){ TAG, key, value });
+}
+
 /* The file of a key, inside its folder. */
 static const char *find_file(struct writer *w, enum key_kind kind,
                              const char *key)
@@ -94,8 +100,7 @@ static const char *find_file(struct writer *w, enum key_kind kind,
     const char *file = key_file(&w->files, kind, key, &tag);
 
     if (tag)
-        queued_texts_add(&w->waiting,
-                         (struct queued_text){ TAG, tag, xstrdup(key) });
+        add_tag(w, tag, xstrdup(key));
     return file;
 }
 
@@ -131,10 +136,7 @@ static void note_change(struct writer *w, const struct queued_text *t,
                         const char *value)
 {
     if (w->conf.attempt > 1)
-        queued_texts_add(
-            &w->waiting,
-            (struct queued_text){ TAG, changed_tag(w->conf.attempt, t->key),
-                                  xstrdup(value) });
+        add_tag(w, changed_tag(w->conf.attempt, t->key), xstrdup(value));
     else
         log_warn("%s: parameter %s keeps its first value: %.100s is not "
                  "recorded",
@@ -258,10 +260,8 @@ static void note_beginning(struct writer *w, int64_t step)
     const int attempt = w->conf.attempt;
 
     if (attempt > 1 && !w->has_points)
-        queued_texts_add(
-            &w->waiting,
-            (struct queued_text){ TAG, changed_tag(attempt, CHANGED_FIRST_STEP),
-                                  xasprintf("%lld", (long long)step + 1) });
+        add_tag(w, changed_tag(attempt, CHANGED_FIRST_STEP),
+                xasprintf("%lld", (long long)step + 1));
     w->has_points = true;
 }
 
@@ -366,9 +366,8 @@ static void note_dropped(struct writer *w, int64_t dropped)
     if (dropped == w->noted)
         return;
     w->noted = dropped;
-    queued_texts_add(&w->waiting, (struct queued_text){
-                                      TAG, xstrdup("gtrack.points_dropped"),
-                                      xasprintf("%lld", (long long)dropped) });
+    add_tag(w, xstrdup("gtrack.points_dropped"),
+            xasprintf("%lld", (long long)dropped));
 }
 
 static void write_new(struct writer *w)
