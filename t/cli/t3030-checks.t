@@ -240,4 +240,8 @@ run 0 gdata info --stats --tsv -T pairs lengths.jsonl x.bin &&
 { printf '1\t1\t2\t12\t%s\n' '' 1.9090909090909092
   printf '\t\t\t\t\n'; } | cmp - got
 ok $? "info --stats prints repetitions, lengths and bytes per token"
+gdata encode -q -T pairs -o numbered lengths.jsonl >out 2>&1
+gdata decode --jsonl -T pairs numbered_*.bin 2>err | sed -n 4p >out
+is "$(cat out)" '{"text":"aaaaaaaaaaaa"}' \
+    "line 4 of what decode --jsonl writes is document 4"
 done_testing
