@@ -27,47 +27,39 @@ static void place_label(struct script *s, const struct panel *p,
 static void draw_mark(struct script *s, const struct panel *p,
                       const struct mark *m)
 {
+    static const struct {
+        double place; /* 0 is the lower edge, 1 the upper one */
+        int point;
+        const char *size;
+    } signs[] = {
+        [MARK_AT_XY] = { 0, 6, "0.9 lw 1.2" },
+        [MARK_NAN] = { 0.025, 2, "0.55 lw 1.2" },
+        [MARK_ABOVE] = { 0.975, 9, "0.6" },
+        [MARK_BELOW] = { 0.025, 11, "0.6" },
+        [MARK_BEYOND] = { 0, 0, NULL },
+    };
     const uint32_t rgb = palette_curve(s->fig->look.theme, m->colour);
     const double x = m->x / p->x.factor, y = m->y / p->y.factor;
 
-    switch (m->type) {
-    case MARK_AT_X:
+    if (signs[m->type].point)
+        buf_printf(s->b,
+                   "set label '' at first %.10g, %s %.10g point pt %d ps %s "
+                   "lc rgb '#%06X' front\n",
+                   x, m->type == MARK_AT_XY ? "first" : "graph",
+                   m->type == MARK_AT_XY ? y : signs[m->type].place,
+                   signs[m->type].point, signs[m->type].size, rgb);
+    else if (m->type == MARK_AT_X)
         buf_printf(s->b,
                    "set arrow from first %.10g, graph %s to first %.10g, "
                    "graph 1 nohead %s lw %s lc rgb '#%06X'\n",
                    x, m->small ? "0.97" : "0", x,
                    m->small ? "front" : "back dt (3,3)",
                    m->small ? "1.2" : "0.8", rgb);
-        break;
-    case MARK_AT_Y:
+    else if (m->type == MARK_AT_Y)
         buf_printf(s->b,
                    "set arrow from graph 0, first %.10g to graph 1, first "
                    "%.10g nohead back dt (8,4) lw 0.9 lc rgb '#%06X'\n",
                    y, y, rgb);
-        break;
-    case MARK_AT_XY:
-        buf_printf(s->b,
-                   "set label '' at first %.10g, first %.10g point pt 6 "
-                   "ps 0.9 lw 1.2 lc rgb '#%06X' front\n",
-                   x, y, rgb);
-        break;
-    case MARK_NAN:
-        buf_printf(s->b,
-                   "set label '' at first %.10g, graph 0.025 point pt 2 "
-                   "ps 0.55 lw 1.2 lc rgb '#%06X' front\n",
-                   x, rgb);
-        break;
-    case MARK_BEYOND:
-        break;
-    case MARK_ABOVE:
-    case MARK_BELOW:
-        buf_printf(s->b,
-                   "set label '' at first %.10g, graph %s point pt %d "
-                   "ps 0.6 lc rgb '#%06X' front\n",
-                   x, m->type == MARK_ABOVE ? "0.975" : "0.025",
-                   m->type == MARK_ABOVE ? 9 : 11, rgb);
-        break;
-    }
     if (!m->label)
         return;
     buf_str(s->b, "set label ");

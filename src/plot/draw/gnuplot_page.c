@@ -18,6 +18,7 @@ static void set_terminal(struct script *s, const char *output)
     const struct look *l = &s->fig->look;
     const struct gnuplot_form *t = s->form;
     const char *name = t->terminal;
+    const double scale = t->pixels ? t->scale : 1;
 
     buf_printf(s->b, "set terminal %s", name);
     if (strcmp(name, "cairolatex") == 0)
@@ -41,24 +42,18 @@ static void set_terminal(struct script *s, const char *output)
                    l->height * t->scale);
     if (strcmp(name, "dumb") == 0)
         buf_str(s->b, " ansirgb");
-    if (strcmp(name, "svg") == 0 || strcmp(name, "sixelgd") == 0)
-        buf_printf(s->b, " font '%s,%.4g' linewidth %.4g", l->font,
-                   l->font_size * t->scale, t->scale);
-    else if (strcmp(name, "pngcairo") == 0)
+    if (t->cairo)
         buf_printf(s->b,
                    " font '%s,%.4g' fontscale %.5g linewidth %.4g "
                    "pointscale %.4g",
-                   l->font, l->font_size, cairo_font * t->scale, t->scale,
-                   t->scale * 0.75);
-    else if (strcmp(name, "pdfcairo") == 0 || strcmp(name, "epscairo") == 0)
-        buf_printf(s->b,
-                   " font '%s,%.4g' fontscale %.4g linewidth 2 "
-                   "pointscale 0.75",
-                   l->font, l->font_size, cairo_font);
+                   l->font, l->font_size, cairo_font * scale,
+                   t->pixels ? scale : 2, 0.75 * scale);
+    else if (t->own_units && !t->text)
+        buf_printf(s->b, " font '%s,%.4g' linewidth %.4g", l->font,
+                   l->font_size * scale, scale);
     if (strcmp(name, "svg") == 0)
-        buf_printf(s->b, " dashlength 0.6 background '#%06X'", s->pal->ground);
-    else if (strcmp(name, "pngcairo") == 0 || strcmp(name, "pdfcairo") == 0 ||
-             strcmp(name, "sixelgd") == 0)
+        buf_str(s->b, " dashlength 0.6");
+    if (!t->tex && !t->text && strcmp(name, "epscairo") != 0)
         buf_printf(s->b, " background '#%06X'", s->pal->ground);
     buf_char(s->b, '\n');
     if (output) {
