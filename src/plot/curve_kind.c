@@ -16,17 +16,17 @@
 #include "store/read/run_rate.h"
 
 /* clang-format off */
+#define CMD(name, help) \
+    { name, "RUN...", help, curve_opts, figure_main, &fig_curves_type }
 const struct curve_kind curve_kinds[] = {
-    { { "lr", "RUN...", "draw the learning rate",
-        curve_opts, figure_main, &fig_curves_type },
+    { CMD("lr", "draw the learning rate"),
       "Learning rate", "learning rate", UNIT_NONE,
       .from_zero = true, .planned = true, .line = {
         { "learning rate", { "train/lr", "lr", "learning_rate",
                              "train/learning_rate", "optim/lr", "lr-AdamW",
                              "train_lr" } },
     } },
-    { { "loss", "RUN...", "draw the training and the validation loss",
-        curve_opts, figure_main, &fig_curves_type },
+    { CMD("loss", "draw the training and the validation loss"),
       "Loss", "loss (nats/token)", UNIT_NONE,
       .settles = true, .line = {
         { "train", { "train/loss", "train_loss", "loss", "training_loss",
@@ -36,9 +36,7 @@ const struct curve_kind curve_kinds[] = {
                           "validation/loss", "Loss/val" },
           .style = STYLE_LINE_POINTS },
     } },
-    { { "perplexity", "RUN...",
-        "draw the training and the validation perplexity",
-        curve_opts, figure_main, &fig_curves_type },
+    { CMD("perplexity", "draw the training and the validation perplexity"),
       "Perplexity", "perplexity",
       UNIT_NONE,
       .settles = true, .line = {
@@ -48,8 +46,7 @@ const struct curve_kind curve_kinds[] = {
                           "eval/perplexity", "valid_perplexity" },
           .style = STYLE_LINE_POINTS },
     } },
-    { { "grad-norm", "RUN...", "draw the norm of the gradient",
-        curve_opts, figure_main, &fig_curves_type },
+    { CMD("grad-norm", "draw the norm of the gradient"),
       "Gradient norm", "gradient norm",
       UNIT_NONE,
       .from_zero = true, .line = {
@@ -57,8 +54,7 @@ const struct curve_kind curve_kinds[] = {
                              "train/gradient_norm", "optim/grad_norm",
                              "grad-norm" } },
     } },
-    { { "throughput", "RUN...", "draw the number of tokens per second",
-        curve_opts, figure_main, &fig_curves_type },
+    { CMD("throughput", "draw the number of tokens per second"),
       "Throughput", "tokens/s", UNIT_COUNT,
       .from_zero = true, .high_is_good = true, .line = {
         { "throughput", { "perf/tokens_per_s", "tokens_per_second",
@@ -66,9 +62,8 @@ const struct curve_kind curve_kinds[] = {
                           "train/tokens_per_second",
                           "train_tokens_per_second" } },
     } },
-    { { "memory", "RUN...",
-        "draw the memory of the device and of the process, by rank",
-        curve_opts, figure_main, &fig_curves_type },
+    { CMD("memory",
+          "draw the memory of the device and of the process, by rank"),
       "Memory", "memory", UNIT_BYTES,
       .from_zero = true, .line = {
         { "allocated", { "system/mem_allocated_bytes", "memory/allocated",
@@ -80,8 +75,7 @@ const struct curve_kind curve_kinds[] = {
         { "process", { "system/rss_bytes", "memory/rss" },
           .dash = 2, .ranks = true },
     } },
-    { { "util", "RUN...", "draw the utilisation of GPUs and CPUs, by rank",
-        curve_opts, figure_main, &fig_curves_type },
+    { CMD("util", "draw the utilisation of GPUs and CPUs, by rank"),
       "Utilisation", "utilisation", UNIT_PERCENT,
       .from_zero = true, .high_is_good = true, .apart = true, .line = {
         { "GPU", { "system/gpu_util", "gpu_util",
@@ -91,8 +85,7 @@ const struct curve_kind curve_kinds[] = {
                    "system/cpu_utilization_percentage" },
           .dash = 2, .ranks = true },
     } },
-    { { "hellaswag", "RUN...", "draw the accuracy on HellaSwag",
-        curve_opts, figure_main, &fig_curves_type },
+    { CMD("hellaswag", "draw the accuracy on HellaSwag"),
       "HellaSwag", "accuracy", UNIT_FRACTION,
       .high_is_good = true, .line = {
         { "normalised", { "hellaswag/acc_norm", "hella/acc_norm",

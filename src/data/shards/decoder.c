@@ -1,7 +1,6 @@
 #include "config.h"
 #include "data/shards/decoder.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -47,9 +46,7 @@ struct decoder *decoder_new(const struct tokenizer *t, int32_t stop)
 
 void decoder_free(struct decoder *d)
 {
-    if (d)
-        free(d->cell);
-    free(d);
+    FREE(d->cell, d);
 }
 
 /* Make room for n short tokens and for the padding of the last. */
