@@ -18,37 +18,35 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     return -1;
 }
 
-static void put_sys(struct err *e, int sys, const char *fmt, va_list ap)
+static void put_sys(struct err *e, const char *fmt, va_list ap)
 {
     size_t n;
 
     e->kind = ERR_SYSTEM;
-    e->sys = sys;
+    e->sys = errno;
     vsnprintf(e->text, sizeof e->text, fmt, ap);
     n = strlen(e->text);
-    snprintf(e->text + n, sizeof e->text - n, ": %s", strerror(sys));
+    snprintf(e->text + n, sizeof e->text - n, ": %s", strerror(e->sys));
 }
 
 int err_sys(struct err *e, const char *fmt, ...)
 {
-    const int sys = errno;
     va_list ap;
 
     va_start(ap, fmt);
-    put_sys(e, sys, fmt, ap);
+    put_sys(e, fmt, ap);
     va_end(ap);
     return -1;
 }
 
 int err_open(struct err *e, const char *fmt, ...)
 {
-    const int sys = errno;
     va_list ap;
 
     va_start(ap, fmt);
-    put_sys(e, sys, fmt, ap);
+    put_sys(e, fmt, ap);
     va_end(ap);
-    if (sys == ENOENT)
+    if (e->sys == ENOENT)
         e->kind = ERR_MISSING;
     return -1;
 }

@@ -185,21 +185,19 @@ static int opt_set(const struct opt *o, const char *text, struct err *e)
         *(int *)o->value = (int)n;
         return 0;
     case OPT_LONG:
-        if (!num_int(text, o->value))
-            return bad_value(o, "a whole number (512k, 10B)", text, e);
-        return 0;
+        return num_int(text, o->value)
+                   ? 0
+                   : bad_value(o, "a whole number (512k, 10B)", text, e);
     case OPT_REAL:
-        if (!num_real(text, o->value))
-            return bad_value(o, "a number", text, e);
-        return 0;
+        return num_real(text, o->value) ? 0 : bad_value(o, "a number", text, e);
     case OPT_SIZE:
-        if (!num_size(text, o->value))
-            return bad_value(o, "a size (64MiB)", text, e);
-        return 0;
+        return num_size(text, o->value)
+                   ? 0
+                   : bad_value(o, "a size (64MiB)", text, e);
     case OPT_SECS:
-        if (!num_secs(text, o->value))
-            return bad_value(o, "a time (90s, 2h30m)", text, e);
-        return 0;
+        return num_secs(text, o->value)
+                   ? 0
+                   : bad_value(o, "a time (90s, 2h30m)", text, e);
     }
     return -1;
 }

@@ -334,15 +334,14 @@ int curves_group(struct build *b, struct panel *p,
         c->dash = lines_named && l->style == STYLE_LINE_POINTS;
         summarise_mean(b, c, l->names[0], p->y.unit);
     }
-    if (n && ret == 0)
+    if (n && ret == 0) {
         figure_note_unfinished(f, b->set.run, b->set.n);
-    if (n && ret == 0)
         note_mixed(f, &b->set, r->group_by);
-    if (n && ret == 0)
         figure_note(f,
                     "Lines are means over the runs with the same %s; bands "
                     "show %s.",
                     r->group_by, curves_band(r->spread));
+    }
     if (how.kind != SMOOTH_NONE && n) {
         char name[80];
 

@@ -274,18 +274,15 @@ static int spill_next(struct spill *r, struct err *e)
     return 0;
 }
 
-static struct spill *open_spills(struct words *w, size_t n, size_t *count)
+static struct spill *open_spills(const struct words *w, size_t n, size_t *count)
 {
-    struct spill *r;
+    struct spill *r = NULL;
+    size_t room = 0;
 
     *count = 0;
     for (size_t k = 0; k < n; k++)
-        *count += w[k].n_spills;
-    r = xcalloc(*count, sizeof *r);
-    *count = 0;
-    for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < w[k].n_spills; i++)
-            r[(*count)++].fp = w[k].spill[i];
+            APPEND(r, *count, room) = (struct spill){ .fp = w[k].spill[i] };
     return r;
 }
 
