@@ -12,23 +12,6 @@
 
 enum { COMMANDS = 32 };
 
-static int report_main(int argc, char **argv, struct err *e)
-{
-    (void)argc;
-    (void)argv;
-    return err_set(e, ERR_USAGE,
-                   "'gplot report' is now 'gtrack report', which takes the "
-                   "same arguments");
-}
-
-static const struct cmd report = {
-    .name = "report",
-    .args = "RUN...",
-    .help = "now 'gtrack report'",
-    .opts = report_opts,
-    .run = report_main,
-};
-
 static void describe(void)
 {
     char version[16];
@@ -39,9 +22,7 @@ static void describe(void)
         printf("gnuplot: not found; figures are drawn in the terminal only\n");
 }
 
-static const struct cmd *const others[] = {
-    FIGURE_CMDS(FIGURE_ADDRESS) & report, NULL
-};
+static const struct cmd *const others[] = { FIGURE_CMDS(FIGURE_ADDRESS) NULL };
 static const struct cmd *all[COMMANDS], *figures[COMMANDS];
 
 static void list(void)

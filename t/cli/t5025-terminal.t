@@ -130,7 +130,6 @@ gplot metric -r odd "$BAD" "one $BAD" "two $BAD"
 gplot metric -r odd "$BAD" "one $BAD" --term dumb
 gplot perplexity -r odd "one $BAD"
 gplot redo "$BAD.svg"
-gplot report -r odd "one $BAD"
 gplot scaling -r odd "one $BAD"
 gplot schedule "$BAD.ini"
 gplot schedule rates.tsv

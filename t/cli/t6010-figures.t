@@ -141,10 +141,6 @@ like three.md "lowest val/loss" "a report names columns in words"
 like three.md "Validation loss by optim.lr" \
     "a report has the figure of the sweep that its runs are"
 like three.md "run1: mkruns" "a report has the commands of its runs"
-gplot --title "Training report" report run1 run2 run3 -o three.md >out 2>err
-is "$? $(cat err)" \
-    "2 gplot: 'gplot report' is now 'gtrack report', which takes the same arguments" \
-    "gplot report says how it is called now"
 for i in $(seq 60); do
     echo "step=1 train/loss=$i" | gtrack log "a-long-name-of-a-run-$i" \
         -p "data.folder=somewhere/deep/in/the/tree/$i" \
