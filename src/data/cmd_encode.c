@@ -388,8 +388,7 @@ static int write_lock(const struct encoding *w, const struct sink *sink,
     if (got == 0)
         got = lock_write(&l, path, e);
     lock_clear(&l);
-    free(shard);
-    free(path);
+    FREE(shard, path);
     return got;
 }
 
@@ -589,8 +588,7 @@ static int encode_shuffled(struct encoding *w, struct err *e)
         ret = write_shuffled(w, &u, e);
     if (ret == 0 || !u.conf.work)
         remove_unshuffled(&u);
-    free(u.prefix);
-    free(u.done);
+    FREE(u.prefix, u.done);
     return ret;
 }
 

@@ -255,10 +255,8 @@ int sweep_axis_add(struct sweep *s, const struct sweep_axis *axis,
     if (axis->n_args > MAX_ARGS)
         return err_set(e, ERR_USAGE, "%s: more than %d values", axis->where,
                        MAX_ARGS);
-    if (i == s->n_axes) {
-        GROW(s->axis, s->n_axes, s->room_axes);
-        s->n_axes++;
-    }
+    if (i == s->n_axes)
+        APPEND(s->axis, s->n_axes, s->room_axes) = *axis;
     s->axis[i] = *axis;
     s->axis[i].arg = /* ends with NULL */
         arena_grow(&s->mem, axis->arg, axis->n_args, sizeof *axis->arg);

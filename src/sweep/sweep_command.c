@@ -254,8 +254,7 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
         log_warn("cell %zu (%s) failed with status %d: %s; see %s", cell, id,
                  status, *why ? why : "no message", log);
     }
-    free(why);
-    free(log);
+    FREE(why, log);
     sweep_next_ended(&r->next, cell, stopped);
     return s->program->ended ? s->program->ended(s, cell, stop_at, status, e)
                              : 0;

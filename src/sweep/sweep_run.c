@@ -8,7 +8,6 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/hash.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"

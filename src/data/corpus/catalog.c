@@ -1,7 +1,6 @@
 #include "config.h"
 #include "data/corpus/catalog.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,8 +196,7 @@ int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
 void catalog_links_clear(struct catalog_links *l)
 {
     for (size_t i = 0; i < l->n; i++) {
-        free(l->link[i].url);
-        free(l->link[i].file);
+        FREE(l->link[i].url, l->link[i].file);
     }
     free(l->link);
     *l = (struct catalog_links){ 0 };

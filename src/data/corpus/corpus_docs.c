@@ -10,7 +10,6 @@
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "data/corpus/jsonl.h"
-#include "data/token/boundary.h"
 
 static void add_doc(struct corpus_block *b, const char *text, size_t len,
                     int64_t line, bool begins, bool ends)

@@ -84,8 +84,7 @@ static bool leads_upwards(const char *link, const char *folder)
     const bool up = to && in && strncmp(in, to, n) == 0 &&
                     (in[n] == '/' || in[n] == '\0' || n == 1);
 
-    free(to);
-    free(in);
+    FREE(to, in);
     return up;
 }
 

@@ -333,8 +333,7 @@ static int compare_pair(struct near *n, uint32_t doc, uint32_t earlier,
         log_debug("%s:%lld is similar to %s:%lld (%.4f)", a->file,
                   (long long)a->line, b->file, (long long)b->line, value);
     }
-    free(a);
-    free(b);
+    FREE(a, b);
     return value < 0 ? -1 : 0;
 }
 

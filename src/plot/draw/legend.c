@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/utf8.h"
 
 /* Add an entry, unless one of those from `first` on has its label. */
 static void add_entry(struct panel *p, size_t first, const struct entry *e)

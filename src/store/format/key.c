@@ -286,9 +286,8 @@ static char *file_path(const struct key_table *t, char *file)
 
 static void add_file(struct key_table *t, const char *key, char *file)
 {
-    GROW(t->item, t->n, t->room);
-    t->item[t->n].key = xstrdup(key);
-    t->item[t->n++].file = file;
+    APPEND(t->item, t->n, t->room).key = xstrdup(key);
+    t->item[t->n - 1].file = file;
 }
 
 /* The beginning of the tags that note the keys of a kind. */

@@ -99,10 +99,8 @@ static double seen_since(struct beats *b, const struct run_info *run,
     if (i < b->n && b->item[i].number == now.number &&
         b->item[i].ms == now.ms && now.ms)
         return b->item[i].since;
-    if (i == b->n) {
-        GROW(b->item, b->n, b->room);
-        b->n++;
-    }
+    if (i == b->n)
+        APPEND(b->item, b->n, b->room) = now;
     b->item[i] = now;
     b->changed = true;
     return now.since;

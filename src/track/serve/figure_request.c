@@ -76,9 +76,8 @@ static int take_baseline(struct figure_request *f, struct site *s,
         return 0;
     num_shortest(value, best);
     word = arena_printf(&f->mem, "%s=%s", r->name, value);
-    GROW(f->request.baseline.item, f->request.baseline.n,
-         f->request.baseline.room);
-    f->request.baseline.item[f->request.baseline.n++] = word;
+    APPEND(f->request.baseline.item, f->request.baseline.n,
+           f->request.baseline.room) = word;
     buf_shell_option(&f->options, "--baseline", word);
     return 0;
 }

@@ -216,8 +216,7 @@ static bool read_plain(const struct parquet *p, const uint8_t *at,
 static int read_dictionary(struct parquet *p, const struct page *g,
                            struct err *e)
 {
-    free(p->dict_data);
-    free(p->dict);
+    FREE(p->dict_data, p->dict);
     p->dict = NULL;
     p->dict_n = 0;
     p->dict_data = page_bytes(g, p->at, p->codec, e);

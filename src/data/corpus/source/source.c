@@ -264,8 +264,7 @@ void source_close(struct source *s)
     if (s->fd >= 0)
         close(s->fd);
     source_url_close(s->url);
-    free(s->buf);
-    free(s);
+    FREE(s->buf, s);
 }
 
 int64_t source_taken(const struct source *s)

@@ -111,6 +111,5 @@ void source_url_close(struct source_url *u)
     atomic_store(&u->cancel, true);
     join(u);
     http_close(u->from.http);
-    free(u->url);
-    free(u);
+    FREE(u->url, u);
 }
