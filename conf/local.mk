@@ -1,9 +1,11 @@
-# Settings files; each is loaded, planned and trained for a step by a test.
+# Settings files, each of which is loaded, planned and trained for a step by a
+# test; and rules of gdata clean.
 confdir = $(pkgdatadir)/conf
 dist_conf_DATA = \
 	%D%/c4-29M.ini \
 	%D%/c4-30M.ini \
 	%D%/chat.ini \
+	%D%/clean-gopher.ini \
 	%D%/fast-124M.ini \
 	%D%/fast-30M.ini \
 	%D%/gpt-300M.ini \

@@ -29,6 +29,10 @@ extern const uint16_t unicode_index[UNICODE_WORDS];
 extern const uint64_t unicode_word[];
 extern const uint8_t unicode_ascii[128]; /* the classes of ASCII */
 
+/* The first and last of each range of what ends sentences, and of other
+ * punctuation that is not ASCII; { 0, 0 } ends both. */
+extern const uint32_t unicode_terminal[][2], unicode_punctuation[][2];
+
 /* c must lie below 0x110000. */
 static inline int unicode_class_and_case(uint32_t c)
 {

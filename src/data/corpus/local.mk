@@ -1,6 +1,8 @@
 # Documents from files and servers.
 src_data_libdata_a_SOURCES += \
 	%D%/catalog.c \
+	%D%/clean.c \
+	%D%/clean_rules.def \
 	%D%/corpus.c \
 	%D%/corpus_docs.c \
 	%D%/corpus_feed.c \

@@ -1,0 +1,138 @@
+#!/bin/sh
+# clean keeps documents by the rules in a file.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# words N [WORD]: N words in a line
+words() { awk -v n="$1" -v w="${2:-wordy}" 'BEGIN {
+    for (i = 0; i < n; i++)
+        printf "%s%s", i ? " " : "", w == "each" ? sprintf("w%05d", i) : w }'; }
+# kept SETTING TEXT: does the rule keep a text?  \n in it is a newline
+kept() {
+    printf '[%s]\n%s\n' "${1%%.*}" "${1#*.}" >one.ini
+    printf '{"text": "%s"}\n' "$2" >one.jsonl
+    gdata clean -q --rules one.ini one.jsonl >one 2>err || echo failed
+    if test -s one; then echo kept; else echo dropped; fi
+}
+# lines N TEXT OTHER: N lines of TEXT among a hundred of others
+lines() { awk -v n="$1" -v a="$2" -v b="$3" 'BEGIN { for (i = 0; i < 100; i++)
+    printf "%s%s", i ? "\\n" : "", i < n ? a : sprintf(b, i) }'; }
+
+# each limit, and one below or above it
+while IFS='|' read -r rule want text; do
+    is "$(kept "$rule" "$(eval "$text")")" "$want" "$rule: $text is $want"
+done <<'END'
+length.characters_min = 5|kept|echo abcde
+length.characters_min = 5|dropped|echo abcd
+length.characters_max = 5|kept|echo äöüßé
+length.characters_max = 5|dropped|echo äöüßéa
+length.words_max = 3|kept|words 3
+length.words_max = 3|dropped|words 4
+gopher.words_min = default|dropped|words 49
+gopher.words_min = default|kept|words 50
+gopher.words_min = default|dropped|words 49; echo " -- ..."
+gopher.words_max = 50|kept|words 50
+gopher.words_max = 50|dropped|words 51
+gopher.word_length_min = 3|kept|echo abc def
+gopher.word_length_min = 3|dropped|echo abc de
+gopher.word_length_max = 10|kept|echo abcdefghij abcdefghij
+gopher.word_length_max = 10|dropped|echo abcdefghij abcdefghijk
+gopher.hash_signs_max = default|kept|words 9; echo " a#"
+gopher.hash_signs_max = default|dropped|words 9; echo " a##"
+gopher.ellipses_max = default|kept|words 9; echo " a..."
+gopher.ellipses_max = default|dropped|words 9; echo " a...…"
+gopher.bullet_lines_max = default|kept|lines 90 "- a" "b"
+gopher.bullet_lines_max = default|dropped|lines 91 "• a" "b"
+gopher.ellipsis_lines_max = default|kept|lines 30 "a..." "b"
+gopher.ellipsis_lines_max = default|dropped|lines 31 "a… " "b"
+gopher.alphabetic_words_min = default|kept|echo a b c d 5
+gopher.alphabetic_words_min = default|dropped|echo a b c d 5 6
+gopher.stop_words_min = default|kept|echo the cat and dog
+gopher.stop_words_min = default|dropped|echo the cat the dog
+END
+
+cat >three.ini <<'END'
+[length]
+words_min = 3
+END
+cat >few.jsonl <<'END'
+{"id": 1, "text": "one two three", "score": [1, {"x": "é"}]}
+{"id": 2, "text": "one two"}
+{"id": 3, "text": "  \n\n  "}
+END
+gdata clean -q --rules three.ini -o few.out --keep-dropped 100% few.jsonl \
+    >counts 2>err
+is $? 0 "a corpus is cleaned"
+is "$(cat few.out)" "$(head -1 few.jsonl)" \
+    "a document that is kept keeps all of its fields"
+is "$(cat few.out.dropped)" '{"rule":"length.words_min","value":2,"id": 2, "text": "one two"}
+{"rule":"empty","value":0,"id": 3, "text": "  \n\n  "}' \
+    "what is dropped is written with the rule and its value"
+is "$(cat counts)" "rule	documents
+empty	1
+length.words_min	1
+kept	1" "the table counts what each rule dropped"
+
+# a sample of what is dropped, and any reader
+awk 'BEGIN { srand(1); for (i = 0; i < 3000; i++) {
+    printf "{\"id\": %d, \"text\": \"", i
+    for (k = rand() * 60; k > 0; k--) {
+        for (j = rand() * 30; j > 0; j--)
+            printf "%s ", substr("the and to of with abcdefgh have", rand() * 30, 9)
+        printf "end%s%s", rand() < 0.7 ? "." : "", rand() < 0.3 ? "\\n" : " "
+    }
+    print "\"}" } }' >many.jsonl
+gdata clean -q --rules "$top/conf/clean-gopher.ini" -o many.out \
+    --keep-dropped 0.2 many.jsonl >out 2>err
+n=$(wc -l <many.out.dropped) all=$((3000 - $(wc -l <many.out)))
+test "$n" -gt $((all / 10)) && test "$n" -lt $((all * 3 / 10))
+ok $? "--keep-dropped writes about the share of what is dropped"
+gzip -k many.jsonl
+gdata clean -q --rules "$top/conf/clean-gopher.ini" many.jsonl.gz >gz 2>err
+cmp -s gz many.out
+ok $? "compressed input gives the same"
+{ words 200000 each; printf '%%'; echo two words%; echo these are three%; } >parts.txt
+gdata clean -q --rules three.ini --separator % parts.txt >out 2>err
+is "$(wc -l <out)/$(sed -n '1{p;q}' out | wc -w)" 2/200000 \
+    "a document of plain text is cleaned as a whole"
+printf '{"text": "x\377y \377 z"}\n{"text": "q"}\n' >invalid.jsonl
+gdata clean -q --rules three.ini invalid.jsonl >out 2>err
+cmp -s out - <<END
+$(head -1 invalid.jsonl)
+END
+ok $? "a document that is kept keeps its bytes"
+
+# bad rules
+refused() {
+    printf "$1" >bad.ini
+    gdata clean --rules bad.ini -o never many.jsonl >out 2>err
+    is $? 2 "rules are refused: $2"
+    like err "$2" "the error has the place: $2"
+    test ! -e never
+    ok $? "rules that are refused write nothing: $2"
+}
+refused '[gopher]\nword_min = 50\n' \
+    'bad.ini:2: unknown setting gopher.word_min; did you mean gopher.words_min?'
+refused '[length]\nwords_min = -1\n' \
+    "bad.ini:2: length.words_min: expected a number of 0 or more or off, not '-1'"
+refused '[gopher]\nwords_min = nan\n' "bad.ini:2: gopher.words_min: expected a number"
+refused '[length]\nwords_min = default\n' "bad.ini:2: length.words_min: expected a number"
+gdata clean many.jsonl >out 2>err
+is $? 2 "the rules must be named"
+gdata clean --rules three.ini --keep-dropped 1 many.jsonl >out 2>err
+like err "keep-dropped needs -o FILE" "a sample of what is dropped needs a file"
+printf 'extends = three.ini\n[length]\nwords_min = off\n' >off.ini
+gdata clean -q --rules off.ini parts.txt --separator % >out 2>err
+is "$(wc -l <out)" 3 "a file can extend another, and switch its rules off"
+
+# damaged input
+head -c 3000 many.jsonl.gz >cut.jsonl.gz
+echo old >cut.out
+gdata clean -q --rules three.ini -o cut.out cut.jsonl.gz >out 2>err
+is $?/"$(cat cut.out)" 1/old "after damaged input the old output is still there"
+gdata clean -q --bad files --max-bad 50% --rules three.ini -o cut.out cut.jsonl.gz \
+    >out 2>err
+test -s cut.out
+ok $? "--bad files keeps what is before the damage"
+ls ./*.tmp >out 2>/dev/null
+ok $((! $?)) "no temporary file is left"
+done_testing
