@@ -1,0 +1,168 @@
+"""Documents kept by datatrove's filter, with words that white space separates.
+
+    clean.py make DOCS        write texts at each threshold, and random ones
+    clean.py filter DOCS OUT  write what Gopher's filter of quality keeps, and
+                              "NUMBER REASON" of what it drops to OUT.why
+    clean.py compare A B      compare what two programs kept
+"""
+import json
+import random
+import sys
+
+STOP = ["the", "be", "to", "of", "and", "that", "have", "with"]
+
+
+def word(rng, n):
+    return "".join(rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(n))
+
+
+def words(rng, n, length=5):
+    out = [word(rng, length) for _ in range(n)]
+    for i, stop in enumerate(("the", "with")[:n]):
+        out[i] = stop
+    return out
+
+
+def near(n, by=2):
+    return range(max(0, n - by), n + by + 1)
+
+
+def gopher(rng):
+    for n in near(100000, 1):
+        yield " ".join(words(rng, n))
+    for n in near(50):
+        yield " ".join(words(rng, n))
+        yield " ".join(words(rng, n) + ["--", "\u2026\u3002", "\u00ab"])
+    for n in (3, 10):
+        for off in near(0):
+            for sign in (1, -1):
+                w = words(rng, 60, n)
+                w[0], w[1] = word(rng, n), word(rng, n)
+                w[2:4] = ["to" + "x" * (n - 2), "of" + "y" * (n - 2)]
+                w += ["be"] * 4 + [word(rng, 2 * n - 2)] * 4 + ["to"]
+                w[-1] = "to" + "" * n
+                w[10] = word(rng, max(1, n + n - 2 + sign * off))
+                yield " ".join(w)
+    for mark in ("#", "...", "\u2026", "......", "....", "##"):
+        for k in near(10 // (len(mark) if mark[0] == "#" else 1), 3):
+            w = words(rng, 100)
+            for i in range(k):
+                w[10 + 3 * i] += mark
+            yield " ".join(w)
+    for k in near(90):
+        for mark in ("- ", "\u2022", " \t-", "\u00a0\u2022 "):
+            for end in ("\n", "\r\n", "\u2028", "\x0b"):
+                yield end.join((mark if i < k else "") + " ".join(
+                    words(rng, 3)) for i in range(100))
+    for k in near(30):
+        for mark in ("...", "\u2026", "... ", "\u2026\u3000"):
+            yield "\n".join(" ".join(words(rng, 30)) + (mark if i < k else "")
+                            for i in range(100))
+    for k in near(80):
+        for other in ("123", "12\u00b2", "--", "\u0663", "\u4e2d", "\u00e91"):
+            w = words(rng, 100)
+            w[k:] = [other] * (100 - k)
+            yield " ".join(w)
+    for k in range(4):
+        w = [word(rng, 6) for _ in range(80)]
+        for i in range(k):
+            w[20 * i] = STOP[(3 * i + k) % 8]
+        yield " ".join(w)
+        yield " ".join(w + STOP[k:k + 1] * 5 + [STOP[k] + "x"])
+
+
+def web(rng, n):
+    """Paragraphs, menus, lists and what else pages have."""
+    vocabulary = [word(rng, 1 + int(rng.expovariate(0.2))) for _ in range(3000)]
+    vocabulary += STOP * 100 + ["caf\u00e9", "\u4e2d\u6587", "na\u00efve", "42",
+                                "3.14", "C++", "\u00bfqu\u00e9?", "e\u0301a"] * 5
+    odd = ["\u00a0", "\u3000", "\t", "  ", "\x1f", "\u2009", "\x85", "\r"]
+
+    def sentence():
+        w = rng.choices(vocabulary, k=rng.randint(3, 25))
+        for _ in range(rng.randint(0, 2)):
+            w[rng.randrange(len(w))] += rng.choice(",;:-")
+        if rng.random() < 0.03:
+            w.insert(1, rng.choice(odd).join(("a", "b")))
+        if rng.random() < 0.05:
+            w.insert(2, rng.choice(["[12]", "{", "\u2014", "JavaScript", "#tag",
+                                    "[citation needed]", "use cookies", "..."]))
+        return " ".join(w).capitalize() + rng.choice([".", ".", ".", "!", "?",
+                                                      "...", "\u2026", "", '."'])
+
+    for _ in range(n):
+        parts, menu = [], [word(rng, 6).title() for _ in range(4)]
+        for _ in range(int(rng.expovariate(0.15)) + 1):
+            kind = rng.random()
+            if kind < 0.6:
+                parts.append(" ".join(sentence()
+                                      for _ in range(rng.randint(1, 6))))
+            elif kind < 0.7:
+                parts += rng.choices(menu, k=rng.randint(1, 5))
+            elif kind < 0.8:
+                parts += [rng.choice(["- ", "\u2022 ", "* "]) + sentence()
+                          for _ in range(rng.randint(1, 6))]
+            elif kind < 0.9 and parts:
+                parts += rng.choices(parts, k=rng.randint(1, 3))
+            else:
+                w = rng.choices(vocabulary, k=rng.randint(2, 8))
+                parts.append(" ".join(w * rng.randint(1, 9)))
+        yield rng.choice(["\n", "\n", "\n\n", "\r\n"]).join(parts)
+
+
+def make(path):
+    rng = random.Random(5)
+    texts = [*gopher(rng), *web(rng, 3000)]
+    with open(path, "w", encoding="utf-8") as f:
+        for i, text in enumerate(texts):
+            json.dump({"id": i, "text": text}, f)
+            f.write("\n")
+
+
+def quality_filter():
+    import datatrove.pipeline.filters.gopher_quality_filter as module
+
+    module.split_into_words = lambda text, language=None: text.split()
+    return module.GopherQualityFilter()
+
+
+def filter_documents(docs, out):
+    import warnings
+
+    from datatrove.data import Document
+
+    warnings.simplefilter("ignore")
+    keep = quality_filter()
+    with open(docs, encoding="utf-8") as f, \
+            open(out, "w", encoding="utf-8") as kept, \
+            open(out + ".why", "w", encoding="utf-8") as why:
+        for line in f:
+            d = json.loads(line)
+            doc = Document(text=d["text"], id=str(d["id"]))
+            got = keep.filter(doc)
+            reason = "kept"
+            if got is True:
+                json.dump({"id": d["id"], "text": doc.text}, kept)
+                kept.write("\n")
+            else:
+                reason = got[1]
+            why.write(f"{d['id']} {reason}\n")
+
+
+def compare(theirs, ours):
+    """Compare the ids and texts of kept documents."""
+    a, b = ({d["id"]: d["text"] for d in map(json.loads, open(p))}
+            for p in (theirs, ours))
+    for i in sorted(a.keys() | b.keys()):
+        if a.get(i) != b.get(i):
+            print(i, "kept there" if i in a else "dropped there",
+                  "kept here" if i in b else "dropped here",
+                  repr(a.get(i, ""))[:200], repr(b.get(i, ""))[:200])
+    print(len(a), "kept", sum(a.get(i) != b.get(i) for i in a.keys() | b.keys()),
+          "different", file=sys.stderr)
+    return a != b
+
+
+if __name__ == "__main__":
+    sys.exit({"make": make, "filter": filter_documents,
+              "compare": compare}[sys.argv[1]](*sys.argv[2:]))
