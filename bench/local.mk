@@ -13,6 +13,11 @@ bench_data_LDADD = $(DATA_LIBS)
 EXTRA_DIST += bench/bench-data
 bench-data: gdata bench/data
 	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/bench-data
+# gdata clean beside datatrove
+EXTRA_DIST += bench/bench-clean
+bench-clean: gdata
+	$(AM_V_at)PATH="$$PWD:$$PATH" top_srcdir='$(top_srcdir)' $${GT_PYTHON:-python3} -B \
+	    $(top_srcdir)/bench/bench-clean $(BENCH_FLAGS)
 EXTRA_DIST += bench/bench-batches
 bench-batches: bench/data
 	$(AM_V_at)$(top_srcdir)/bench/bench-batches
@@ -21,7 +26,7 @@ EXTRA_DIST += bench/bench-near
 bench-near: gdata
 	$(AM_V_at)top_srcdir='$(top_srcdir)' $${GT_PYTHON:-python3} -B \
 	    $(top_srcdir)/bench/bench-near $(BENCH_FLAGS)
-.PHONY: bench-data bench-batches bench-near
+.PHONY: bench-data bench-batches bench-clean bench-near
 
 # gplot and matplotlib
 EXTRA_DIST += %D%/plot %D%/plot_peer.py %D%/product_estimates.py
