@@ -74,6 +74,11 @@ ok $? "a Parquet file that ends early is an error"
   tail -c +307 "$seeds/snappy.parquet"; } >bad.parquet
 gdata dedup -q bad.parquet >out 2>err; test $? = 1
 ok $? "a damaged Parquet file is an error"
+# the number of the codec, behind the name of the column
+perl -0777 -pe 's/(text\x15)\x02(?=\x16)/$1\x06/g' "$seeds/snappy.parquet" >lzo.parquet
+gdata dedup -q lzo.parquet >out 2>err
+is "$? $(grep -vc "warning: " err) $(grep -c "by lzo are not supported" err)" "1 1 1" \
+    "a codec that is not supported is an error" "$(cat err)"
 for kind in lz4 brotli2; do
     { head -c 23 "$seeds/$kind.parquet"; printf '\377\377\377\377\377\377'
       tail -c +30 "$seeds/$kind.parquet"; } >bad.parquet
