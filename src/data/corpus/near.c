@@ -313,23 +313,22 @@ static uint32_t find_root(struct near *n, uint32_t doc)
     return doc;
 }
 
-/* Connect two documents if they are similar.  Those that are connected already
- * need not be compared. */
+/* Connect two documents if they are similar: the root of one becomes the
+ * earlier root.  Those that are connected already are not compared. */
 static int compare_pair(struct near *n, uint32_t doc, uint32_t earlier,
                         struct err *e)
 {
     const uint32_t x = find_root(n, doc), y = find_root(n, earlier);
-    struct set *a, *b = NULL;
+    struct set *a, *b;
     double value;
 
     if (x == y)
         return 0;
     a = load_set(n, doc, e);
-    if (a)
-        b = load_set(n, earlier, e);
+    b = a ? load_set(n, earlier, e) : NULL;
     value = b ? similarity(a, b) : -1;
     if (value >= n->how.similarity) {
-        n->parent[x > y ? x : y] = x > y ? y : x;
+        n->parent[x] = n->parent[y] = x < y ? x : y;
         log_debug("%s:%lld is similar to %s:%lld (%.4f)", a->file,
                   (long long)a->line, b->file, (long long)b->line, value);
     }
@@ -342,16 +341,15 @@ static int pair_doc(struct near *n, const uint64_t *entry, size_t first,
                     size_t i, struct err *e)
 {
     const uint32_t doc = (uint32_t)entry[i] & DOC_MAX;
+    const size_t recent = i - first > RECENT ? i - RECENT : first + 1;
 
-    for (size_t k = first; k < i; k++) {
+    for (size_t k = first; k < i; k = k == first ? recent : k + 1) {
         const uint32_t earlier = (uint32_t)entry[k] & DOC_MAX;
 
         if (n->compares && compare_pair(n, doc, earlier, e) < 0)
             return -1;
         if (!n->compares)
             n->place[doc] = n->place[earlier] = 1;
-        if (k == first && i - k > RECENT)
-            k = i - RECENT - 1;
     }
     return 0;
 }
