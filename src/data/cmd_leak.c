@@ -85,8 +85,7 @@ static int print_documents(const struct leak_report *r, struct err *e)
     for (int64_t i = 0; i < r->all.documents; i++)
         if (r->doc[i].whole || r->doc[i].found)
             doc[n++] = &r->doc[i];
-    if (n)
-        qsort(doc, n, sizeof *doc, by_share);
+    SORT(doc, n, by_share);
     table_columns(&t, "file", "line", "runs", "shared", "document", NULL);
     for (size_t i = 0; i < n && i < (size_t)show; i++) {
         table_text(&t, doc[i]->file);

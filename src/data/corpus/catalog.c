@@ -195,9 +195,8 @@ int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
 
 void catalog_links_clear(struct catalog_links *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
+    for (size_t i = 0; i < l->n; i++)
         FREE(l->link[i].url, l->link[i].file);
-    }
     free(l->link);
     *l = (struct catalog_links){ 0 };
 }

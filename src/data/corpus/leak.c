@@ -373,9 +373,9 @@ static size_t keep_pieces(struct leak *l)
 {
     size_t pieces = 0, at = 0;
 
-    GROW(l->span, l->spans, l->spans_room);
-    l->span[l->spans] = (struct leak_span){ l->len, l->len };
-    for (size_t i = 0; i <= l->spans; i++) {
+    APPEND(l->span, l->spans, l->spans_room) =
+        (struct leak_span){ l->len, l->len };
+    for (size_t i = 0; i < l->spans; i++) {
         const struct leak_span cut = l->span[i];
         int characters = 0;
 

@@ -129,9 +129,8 @@ void figure_note(struct figure *f, const char *fmt, ...)
     va_end(ap);
     for (size_t i = 0; i < f->n_notes; i++)
         known = known || strcmp(f->note[i], b.s) == 0;
-    if (!known) {
+    if (!known)
         APPEND(f->note, f->n_notes, f->note_room) = arena_strdup(&f->mem, b.s);
-    }
     buf_clear(&b);
 }
 
@@ -142,9 +141,8 @@ void figure_line(struct figure *f, const char *text)
 
 void figure_free(struct figure *f)
 {
-    for (size_t i = 0; i < f->n_panels; i++) {
+    for (size_t i = 0; i < f->n_panels; i++)
         FREE(f->panel[i]->curve, f->panel[i]->mark, f->panel[i]->entry);
-    }
     FREE(f->entry, f->panel, f->note, f->line);
     arena_clear(&f->mem);
     *f = FIGURE_INIT;

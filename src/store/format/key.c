@@ -374,9 +374,8 @@ void key_files_clear(struct key_files *files)
     for (int kind = 0; kind < KINDS; kind++) {
         struct key_table *t = &files->table[kind];
 
-        for (size_t i = 0; i < t->n; i++) {
+        for (size_t i = 0; i < t->n; i++)
             FREE(t->item[i].key, t->item[i].file);
-        }
         FREE(t->item, t->folder);
     }
     *files = (struct key_files){ 0 };

@@ -29,9 +29,8 @@ void queued_texts_add(struct queued_texts *t, struct queued_text text)
 
 void queued_texts_clear(struct queued_texts *t)
 {
-    for (size_t i = 0; i < t->n; i++) {
+    for (size_t i = 0; i < t->n; i++)
         FREE(t->item[i].key, t->item[i].value);
-    }
     free(t->item);
     *t = (struct queued_texts){ 0 };
 }

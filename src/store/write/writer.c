@@ -537,9 +537,8 @@ static void free_all(struct writer *w)
     tfevents_close(w->conf.events, ERR_IGNORED);
     point_queue_clear(w->queue);
     queued_texts_clear(&w->waiting);
-    for (size_t i = 0; i < w->n_files; i++) {
+    for (size_t i = 0; i < w->n_files; i++)
         FREE(w->file[i].path, w->file[i].point);
-    }
     key_files_clear(&w->files);
     pthread_cond_destroy(&w->idle);
     FREE(w->file, w->name, w->run, w);

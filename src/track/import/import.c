@@ -233,12 +233,10 @@ void import_run_init(struct import_run *in, char *source)
 
 void import_run_clear(struct import_run *in)
 {
-    for (size_t i = 0; i < in->n_metrics; i++) {
+    for (size_t i = 0; i < in->n_metrics; i++)
         FREE(in->metric[i].key, in->metric[i].point);
-    }
-    for (size_t i = 0; i < in->n_pairs; i++) {
+    for (size_t i = 0; i < in->n_pairs; i++)
         FREE(in->pair[i].key, in->pair[i].value);
-    }
     for (size_t i = 0; i < in->n_left; i++)
         free(in->left[i].what);
     clear_media(in);

@@ -212,10 +212,9 @@ void claims_write(const struct claims *c, struct buf *out)
 
 void claims_clear(struct claims *c)
 {
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->n; i++)
         FREE(c->item[i].run, c->item[i].column, c->item[i].format,
              c->item[i].command, c->item[i].now, c->item[i].changes);
-    }
     FREE(c->item, c->number);
     *c = (struct claims){ 0 };
 }

@@ -228,9 +228,8 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
             add_chart(&c, runs->run[i].metrics[k].key);
     SORT(c.item, c.n, by_group);
     ret = write_charts(&o, &c, runs, s->frozen, e);
-    for (size_t i = 0; i < c.n; i++) {
+    for (size_t i = 0; i < c.n; i++)
         FREE(c.item[i].prefix, c.item[i].name);
-    }
     free(c.item);
     chosen_close(&chosen);
     return ret;

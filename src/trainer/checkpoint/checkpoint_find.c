@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "store/format/store.h"
 #include "trainer/checkpoint/checkpoint_state.h"
@@ -39,8 +40,8 @@ int checkpoint_names(struct path_list *l, const char *folder, struct err *e)
     for (size_t i = 0; i < all.n; i++)
         if (checkpoint_step(all.name[i]) >= 0)
             path_list_put(l, folder, all.name[i]);
-    if (l->n > 1) /* by number: from step 10^8 on, names have more digits */
-        qsort(l->name, l->n, sizeof *l->name, by_step);
+    /* by number: from step 10^8 on, names have more digits */
+    SORT(l->name, l->n, by_step);
     path_list_clear(&all);
     return ret;
 }

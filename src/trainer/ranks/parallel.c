@@ -69,9 +69,8 @@ void parallel_close(struct parallel *p)
     coll_wait(p->coll);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         region_free(all[i], p->graph->dev);
-    for (int u = 0; p->unit && u < p->graph->n_units; u++) {
+    for (int u = 0; p->unit && u < p->graph->n_units; u++)
         FREE(p->unit[u].bounds, p->unit[u].bound_chunk, p->unit[u].chunk);
-    }
     free(p->unit);
     *p = (struct parallel){ 0 };
 }
