@@ -87,6 +87,9 @@ bench-recipe: gtrain gdata gtrack
 	    $(srcdir)/bench/recipe $(BENCH_FLAGS)
 .PHONY: bench-recipe
 
+# the coordinate check of rates by width, a program by itself
+EXTRA_DIST += %D%/coordinates
+
 # a job of up to 1,024 ranks on this machine
 EXTRA_DIST += %D%/ranks
 bench-ranks: gtrain
