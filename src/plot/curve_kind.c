@@ -2,7 +2,6 @@
 #include "plot/curve_kind.h"
 
 #include <ctype.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
+#include "store/query/run_value.h"
 #include "store/read/run_rate.h"
 
 /* clang-format off */
@@ -240,17 +240,9 @@ const struct curve_kind *curve_kind_of_metric(
 
 bool curve_kind_high_is_good(const char *key)
 {
-    static const char *const good[] = { "*acc*",  "*tokens_per*", "*score*",
-                                        "*f1*",   "*bleu*",       "*mfu*",
-                                        "*util*", "*exact_match*" };
     const struct curve_kind *k = curve_kind_of_metric(key, NULL);
 
-    if (k)
-        return k->high_is_good;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-        if (fnmatch(good[i], key, FNM_CASEFOLD) == 0)
-            return true;
-    return false;
+    return k ? k->high_is_good : run_value_direction(key) > 0;
 }
 
 bool curve_kind_share(const char *a, const char *b, bool named)

@@ -17,23 +17,6 @@
 #include "store/query/differ.h"
 #include "store/read/index.h"
 
-/* The legend has the order of the command line.  The sort is stable: the runs
- * of a filter stay in the order in which they began. */
-static void sort_as_named(struct runs *runs, char **words, int n)
-{
-    for (size_t i = 1; i < runs->n; i++) {
-        const struct run_info run = runs->run[i];
-        const int at = runs_word(&run, words, n);
-        size_t k = i;
-
-        while (k > 0 && runs_word(&runs->run[k - 1], words, n) > at) {
-            runs->run[k] = runs->run[k - 1];
-            k--;
-        }
-        runs->run[k] = run;
-    }
-}
-
 /* Warn of runs that are in no group and therefore left out. */
 static int check_group(const struct runs *runs, const char *param,
                        struct err *e)
@@ -164,8 +147,8 @@ int figure_runs(struct build *b, int first, struct err *e)
     if (r->sweep && runs_keep_sweep(runs, r->root, r->sweep, flags, e) < 0)
         return -1;
     differ_drop_sweeps(runs, words, n);
-    if (n > 1)
-        sort_as_named(runs, words, n);
+    if (n > 1) /* the legend has the order of the command line */
+        runs_sort_as_named(runs, words, n);
     if (runs->n == 0)
         return err_set(e, ERR_MISSING, "there are no runs in %s", r->root);
     runs->n = figure_keep_finished(b, runs->run, runs->n);

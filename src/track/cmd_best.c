@@ -18,7 +18,6 @@
 #include "store/read/runs.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 /* ---- which runs could be the best -------------------------------------- */
@@ -353,9 +352,9 @@ static void fill_runs(struct table *t, const struct runs *runs,
         if (!screen)
             table_text(t, r->id);
         table_real(t, column_number(by, r));
-        table_int(t, by_last || by->function == COLUMN_MEAN ? m->last_step
-                     : strncmp(by->title, "max", 3) == 0    ? m->max_step
-                                                            : m->min_step);
+        table_int(t, by_last || by->function == FUNCTION_MEAN ? m->last_step
+                     : strncmp(by->title, "max", 3) == 0      ? m->max_step
+                                                              : m->min_step);
         for (size_t j = 0; j < params.n; j++)
             table_add(t, column_cell(&params.item[j], r));
         if (screen)
@@ -427,7 +426,7 @@ static int best_main(int argc, char **argv, struct err *e)
     if (count < 1)
         return err_set(e, ERR_USAGE, "--count expects 1 or more, not %d",
                        count);
-    up = highest || (!lowest && run_facts_direction(argv[0]) > 0);
+    up = highest || (!lowest && run_value_direction(argv[0]) > 0);
     if (track_select(&runs, &selection, argc - 1, argv + 1, e) < 0)
         goto out;
     if (runs.n == 0) {

@@ -225,8 +225,8 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
         for (size_t k = 0; column && k < r->n_params; k++)
             add_name(&names, r->params[k].key);
     }
-    for (int i = 0; column && column_attributes[i]; i++)
-        add_name(&names, column_attributes[i]);
+    for (int i = 0; column && run_value_attributes[i]; i++)
+        add_name(&names, run_value_attributes[i]);
     SORT(names.item, names.n, str_compare);
     for (size_t i = 0; i < names.n; i++)
         if (i == 0 || strcmp(names.item[i], names.item[i - 1]) != 0)

@@ -38,7 +38,7 @@ enum { N_ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 static struct table_cell attribute_cell(const char *name,
                                         const struct run_info *r)
 {
-    const struct column c = { .attribute = column_find_attribute(name) };
+    const struct column c = { .attribute = run_value_find(name, false) };
 
     return column_cell(&c, r);
 }

@@ -21,6 +21,8 @@ gplot lr run1 run2 run3 >out 2>err
 like out "━a run1  ━b run2  ━c run3" "without colours, letters name the curves"
 test "$(grep '[┤│]' out | tr -cd c | wc -c)" -ge 5
 ok $? "the letters are on the curves"
+gplot lr "name = 'run2'" run1 >out 2>err
+like out "━a run2  ━b run1" "the runs of a filter have its place in the order"
 gplot lr run1 >out 2>err
 like out "━━ run1" "a single curve needs no letter"
 LC_ALL=C gplot loss run2 >out 2>err

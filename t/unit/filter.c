@@ -96,6 +96,7 @@ static const struct {
     { "min(metrics.loss) < 1", "AE" },
     { "max(loss) = 9", "A" },
     { "mean(metrics.loss) = 4.75", "A" },
+    { "median(loss) = 4.75", "A" },
     { "last(loss) = 0.5", "A" },
     { "count(metrics.`loss`) = 2", "A" },
     { "MAX ( metrics.loss ) > 5 and min(loss) < 5", "A" },

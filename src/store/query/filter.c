@@ -2,7 +2,6 @@
 #include "store/query/filter.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,36 +12,11 @@
 #include "common/opt.h"
 #include "common/filter/filter_tree.h"
 #include "store/query/find_key.h"
+#include "store/query/run_value.h"
 #include "store/read/run_rate.h"
 
 /* ANY: a parameter, a metric or a tag; filter_resolve() finds out which. */
 enum entity { METRICS, PARAMS, TAGS, ATTRIBUTES, DATASETS, ANY };
-
-/* MLflow's attributes and our own. */
-enum attribute {
-    RUN_ID,
-    RUN_NAME,
-    STATUS,
-    REASON,
-    USER,
-    ARTIFACTS,
-    EXPERIMENT,
-    EXPERIMENT_ID,
-    PARENT,
-    FOLDER,
-    DELETED,
-    HOST,
-    DAMAGE,
-    CHANGED,
-    START, /* this and those below are numbers */
-    END,
-    DURATION,
-    STEPS,
-    IDLE, /* seconds since the last point, while it has not ended */
-    ATTEMPTS,
-};
-
-enum aspect { LAST, MIN, MAX, MEAN, COUNT, ARGMIN, ARGMAX, FIRST, AT };
 
 struct filter {
     struct arena mem;
@@ -64,51 +38,6 @@ static const struct {
     { "attr", ATTRIBUTES },      { "run", ATTRIBUTES },
     { "dataset", DATASETS },     { "datasets", DATASETS },
 };
-
-static const char *const aspects[] = {
-    [LAST] = "last",     [MIN] = "min",       [MAX] = "max",
-    [MEAN] = "mean",     [COUNT] = "count",   [ARGMIN] = "argmin",
-    [ARGMAX] = "argmax", [FIRST] = "first",   [AT] = "at",
-};
-
-static const struct {
-    const char *word;
-    enum attribute attribute;
-} attributes[] = {
-    { "run_id", RUN_ID },
-    { "id", RUN_ID },
-    { "run_name", RUN_NAME },
-    { "run name", RUN_NAME },
-    { "name", RUN_NAME },
-    { "Run name", RUN_NAME },
-    { "Run Name", RUN_NAME },
-    { "status", STATUS },
-    { "state", STATUS },
-    { "reason", REASON },
-    { "user_id", USER },
-    { "user", USER },
-    { "artifact_uri", ARTIFACTS },
-    { "experiment", EXPERIMENT },
-    { "experiment_name", EXPERIMENT },
-    { "experiment_id", EXPERIMENT_ID },
-    { "parent", PARENT },
-    { "folder", FOLDER },
-    { "deleted", DELETED },
-    { "host", HOST },
-    { "damage", DAMAGE },
-    { "changed", CHANGED },
-    { "started", START },
-    { "start_time", START },
-    { "created", START },
-    { "Created", START },
-    { "ended", END },
-    { "end_time", END },
-    { "time", DURATION },
-    { "duration", DURATION },
-    { "steps", STEPS },
-    { "idle", IDLE },
-    { "attempts", ATTEMPTS },
-};
 /* clang-format on */
 
 /* The second argument of at(). */
@@ -127,7 +56,7 @@ static int read_step(struct filter_parser *p, struct clause *c)
 static int read_aspect(struct filter_parser *p, struct clause *c, size_t aspect)
 {
     c->entity = METRICS;
-    c->aspect = (enum aspect)aspect;
+    c->aspect = (int)aspect;
     if (filter_tree_advance(p) < 0 || filter_tree_advance(p) < 0)
         return -1;
     if (p->lex.lexeme.kind != LEXEME_NAME &&
@@ -137,7 +66,8 @@ static int read_aspect(struct filter_parser *p, struct clause *c, size_t aspect)
     if (p->lex.lexeme.entity && (strcmp(p->lex.lexeme.entity, "metrics") == 0 ||
                                  strcmp(p->lex.lexeme.entity, "metric") == 0))
         c->key = p->lex.lexeme.key;
-    if (filter_tree_advance(p) < 0 || (c->aspect == AT && read_step(p, c) < 0))
+    if (filter_tree_advance(p) < 0 ||
+        (c->aspect == FUNCTION_AT && read_step(p, c) < 0))
         return -1;
     return p->lex.lexeme.kind == LEXEME_CLOSE
                ? filter_tree_advance(p)
@@ -151,8 +81,8 @@ static bool is_aspect(const struct filter_parser *p, size_t *aspect)
 
     if (t->kind != LEXEME_NAME || t->entity || !filter_tree_opens(p))
         return false;
-    for (*aspect = LAST; *aspect <= AT; ++*aspect)
-        if (strcasecmp(t->text, aspects[*aspect]) == 0)
+    for (*aspect = 0; run_value_functions[*aspect]; ++*aspect)
+        if (strcasecmp(t->text, run_value_functions[*aspect]) == 0)
             return true;
     return false;
 }
@@ -163,24 +93,33 @@ static int read_attribute(struct filter_parser *p, struct clause *c,
 {
     struct buf known = BUF_INIT;
 
-    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
-        if (strcmp(attributes[i].word, c->key) == 0) {
-            c->attribute = attributes[i].attribute;
-            buf_clear(&known);
-            return 0;
-        }
-        if (islower((unsigned char)attributes[i].word[0]) &&
-            !strchr(attributes[i].word, ' '))
-            buf_printf(&known, "%s%s", known.len ? ", " : "",
-                       attributes[i].word);
-    }
+    c->attribute = run_value_find(c->key, true);
+    if (c->attribute >= 0)
+        return 0;
     c->entity = ANY;
-    if (expected)
-        err_set(p->e, ERR_USAGE,
-                "filter: there is no attribute %s; attributes are %s", c->key,
-                known.s);
+    if (!expected)
+        return 0;
+    for (int i = 0; run_value_attributes[i]; i++)
+        buf_printf(&known, "%s, ", run_value_attributes[i]);
+    err_set(p->e, ERR_USAGE,
+            "filter: there is no attribute %s; attributes are %shost and idle",
+            c->key, known.s);
     buf_clear(&known);
-    return expected ? -1 : 0;
+    return -1;
+}
+
+/* Is it compared with dates? */
+static bool is_time(const struct clause *c)
+{
+    return c->entity == ATTRIBUTES && (c->attribute == ATTRIBUTE_STARTED ||
+                                       c->attribute == ATTRIBUTE_ENDED);
+}
+
+/* Is it compared with durations? */
+static bool is_duration(const struct clause *c)
+{
+    return c->entity == ATTRIBUTES &&
+           (c->attribute == ATTRIBUTE_TIME || c->attribute == ATTRIBUTE_IDLE);
 }
 
 /* The left side of a clause. */
@@ -205,7 +144,7 @@ static int read_what(struct filter_parser *p, struct clause *c)
         c->key = c->entity == ANY ? t.text : t.key;
     }
     if (run_rate_is(c->key))
-        c->aspect = MEAN;
+        c->aspect = FUNCTION_MEAN;
     if (c->entity == ATTRIBUTES && read_attribute(p, c, t.entity != NULL) < 0)
         return -1;
     if (c->entity == DATASETS && strcmp(c->key, "name") != 0 &&
@@ -227,31 +166,29 @@ static const char *upper_case(struct arena *mem, const char *text)
 static bool read_number(const struct clause *c, const struct lexeme *t,
                         double *out)
 {
-    const bool bare = t->kind == LEXEME_NAME, own = c->entity == ATTRIBUTES;
+    const bool bare = t->kind == LEXEME_NAME;
     int64_t ms;
 
-    if (own && (c->attribute == START || c->attribute == END) &&
-        clock_parse(t->text, &ms)) {
+    if (is_time(c) && clock_parse(t->text, &ms)) {
         *out = (double)ms;
         return true;
     }
     if (bare && num_real(t->text, out))
         return t->text[strlen(t->text) - 1] != '%';
-    return bare && own && (c->attribute == DURATION || c->attribute == IDLE) &&
-           num_secs(t->text, out);
+    return bare && is_duration(c) && num_secs(t->text, out);
 }
 
 static int set_value(struct filter_parser *p, const struct clause *c,
                      struct value *v)
 {
     v->is_number = read_number(c, &p->lex.lexeme, &v->number);
-    if (c->entity == ATTRIBUTES && c->attribute == STATUS && c->test != LIKE)
+    if (c->entity == ATTRIBUTES && c->attribute == ATTRIBUTE_STATUS &&
+        c->test != LIKE)
         v->text = upper_case(p->mem, v->text);
     if (c->is_number && !v->is_number)
-        return filter_tree_wrong(p,
-                                 c->entity == ATTRIBUTES && c->attribute <= END
-                                     ? "a date such as '2026-11-21' is expected"
-                                     : "a number, without quotes, is expected");
+        return filter_tree_wrong(
+            p, is_time(c) ? "a date such as '2026-11-21' is expected"
+                          : "a number, without quotes, is expected");
     return 0;
 }
 
@@ -259,7 +196,7 @@ static int set_value(struct filter_parser *p, const struct clause *c,
 static int read_stalled(struct filter_parser *p, struct clause *c)
 {
     *c = (struct clause){ .entity = ATTRIBUTES,
-                          .attribute = IDLE,
+                          .attribute = ATTRIBUTE_IDLE,
                           .test = COMPARE,
                           .order = GE,
                           .is_number = true,
@@ -280,8 +217,10 @@ static int read_left(struct filter_parser *p, struct clause *c)
         return read_stalled(p, c) < 0 ? -1 : 1;
     if (read_what(p, c) < 0)
         return -1;
-    c->is_number = c->entity == METRICS ||
-                   (c->entity == ATTRIBUTES && c->attribute >= START);
+    c->is_number =
+        c->entity == METRICS || is_time(c) || is_duration(c) ||
+        (c->entity == ATTRIBUTES && (c->attribute == ATTRIBUTE_STEPS ||
+                                     c->attribute == ATTRIBUTE_ATTEMPTS));
     c->is_text = !c->is_number && c->entity != ANY;
     return 0;
 }
@@ -341,7 +280,7 @@ static int resolve_name(struct clause *c, struct arena *mem,
 static int check_word(const struct clause *c, const struct runs *runs,
                       struct err *e)
 {
-    const bool status = c->attribute == STATUS;
+    const bool status = c->attribute == ATTRIBUTE_STATUS;
     const size_t n = status ? RUN_STALE : runs->n;
     struct opt_nearest near = { .word = c->value->text };
 
@@ -377,7 +316,8 @@ static int resolve_clause(struct clause *c, struct arena *mem,
                    ? 0
                    : find_key_fail(runs->run, runs->n, PARAM, c->key, NULL, e);
     case ATTRIBUTES:
-        return (c->attribute == EXPERIMENT || c->attribute == STATUS) &&
+        return (c->attribute == ATTRIBUTE_EXPERIMENT ||
+                c->attribute == ATTRIBUTE_STATUS) &&
                        c->test == COMPARE && c->order == EQ
                    ? check_word(c, runs, e)
                    : 0;
@@ -405,41 +345,19 @@ int filter_resolve(struct filter *f, const struct runs *runs, struct err *e)
 
 /* ---- does a run match? --------------------------------------------------- */
 
-/* False if the metric has none, as the lowest value of only NaN. */
-static bool aspect_of(double *out, const struct clause *c,
-                      const struct run_info *run, const struct metric_sum *m,
-                      struct err *e)
+static bool test_cell(const struct clause *c, const struct table_cell *cell)
 {
-    const double values[] = {
-        [LAST] = m->last,
-        [MIN] = m->min,
-        [MAX] = m->max,
-        [MEAN] = m->mean,
-        [COUNT] = (double)m->count,
-        [ARGMIN] = (double)m->min_step,
-        [ARGMAX] = (double)m->max_step,
-    };
-
-    if (c->aspect == FIRST || c->aspect == AT)
-        return series_at(out, run, c->key,
-                         c->aspect == AT ? c->step : m->first_step,
-                         c->aspect == FIRST, e);
-    *out = c->aspect == MEAN && run_rate_is(c->key) ? run_rate(run, c->key, e)
-                                                    : values[c->aspect];
-    return c->aspect < ARGMIN || !isnan(m->min);
-}
-
-static bool test_metric(const struct clause *c, const struct run_info *run,
-                        struct err *e)
-{
-    const struct metric_sum *m = run_info_metric(run, c->key);
-    double x;
-
-    if (!m && run->unread)
-        err_set(e, ERR_SYSTEM, "run %s could not be read: %s", run->name,
-                run->damage);
-    return m && aspect_of(&x, c, run, m, e) ? filter_test_number(c, x)
-                                            : filter_test_missing(c);
+    switch (cell->type) {
+    case TABLE_NONE:
+        return filter_test_missing(c);
+    case TABLE_TEXT:
+        return filter_test_text(c, cell->text);
+    case TABLE_INT:
+    case TABLE_TIME:
+        return filter_test_number(c, (double)cell->i);
+    default:
+        return filter_test_number(c, cell->x);
+    }
 }
 
 static bool test_dataset(const struct clause *c, const struct run_info *run)
@@ -471,81 +389,33 @@ static bool test_status(const struct clause *c, const struct run_info *run)
                : found || other;
 }
 
-/* For how long a run that has not ended has logged nothing. */
-static bool test_idle(const struct clause *c, const struct run_info *run)
-{
-    int64_t last = run->start_ms;
-
-    if (run->status != RUN_RUNNING && run->status != RUN_STALE)
-        return filter_test_missing(c);
-    for (size_t i = 0; i < run->n_metrics; i++)
-        if (run->metrics[i].last_ms > last)
-            last = run->metrics[i].last_ms;
-    return filter_test_number(c, (double)(clock_wall_ms() - last) / 1000);
-}
-
-static bool test_attribute(const struct clause *c, const struct run_info *run)
-{
-    const char *const texts[] = {
-        [RUN_ID] = run->id,
-        [RUN_NAME] = run->name,
-        [REASON] = run->state_reason,
-        [USER] = run->user,
-        [ARTIFACTS] = run->artifact_uri,
-        [EXPERIMENT] = run->experiment,
-        [EXPERIMENT_ID] = run->experiment_id,
-        [PARENT] = run->parent,
-        [FOLDER] = run->folder,
-        [DELETED] = run->deleted ? "deleted" : NULL,
-        [HOST] = run_info_tag(run, "gtrack.host"),
-        [DAMAGE] = run->damage,
-        [CHANGED] = run->changed,
-    };
-    const char *s;
-
-    switch (c->attribute) {
-    case STATUS:
-        return test_status(c, run);
-    case START:
-        return filter_test_number(c, (double)run->start_ms);
-    case DURATION:
-        return run->start_ms ? filter_test_number(c, run_info_seconds(run))
-                             : filter_test_missing(c);
-    case STEPS:
-        return run_info_last_step(run) < 0
-                   ? filter_test_missing(c)
-                   : filter_test_number(c, (double)run_info_last_step(run));
-    case IDLE:
-        return test_idle(c, run);
-    case ATTEMPTS:
-        return filter_test_number(c, run->attempts);
-    case END:
-        return run->end_ms ? filter_test_number(c, (double)run->end_ms)
-                           : filter_test_missing(c);
-    default:
-        s = texts[c->attribute];
-        return s ? filter_test_text(c, s) : filter_test_missing(c);
-    }
-}
-
 static bool test_clause(const struct clause *c, const struct run_info *run,
                         struct err *e)
 {
-    const char *s;
+    struct table_cell cell = { .type = TABLE_NONE };
+    const char *s = NULL;
 
     switch (c->entity) {
     case METRICS:
-        return test_metric(c, run, e);
+        cell = run_value_metric(run, c->key, (enum run_function)c->aspect,
+                                c->step, e);
+        if (run->unread && !run_info_metric(run, c->key))
+            err_set(e, ERR_SYSTEM, "run %s could not be read: %s", run->name,
+                    run->damage);
+        return test_cell(c, &cell);
     case ANY: /* there is no run to find it in */
         return false;
     case DATASETS:
         return test_dataset(c, run);
     case ATTRIBUTES:
-        return test_attribute(c, run);
+        if (c->attribute == ATTRIBUTE_STATUS)
+            return test_status(c, run);
+        cell = run_value_attribute(c->attribute, run);
+        return test_cell(c, &cell);
     case PARAMS:
         s = run_info_param(run, c->key);
         break;
-    default:
+    case TAGS:
         s = run_info_tag(run, c->key);
         break;
     }

@@ -27,7 +27,8 @@
  *      what   := [entity "."] key | fn "(" metric ")"
  *              | "at" "(" metric "," step ")"
  *      cmp    := = == != <> < <= > >=
- *      fn     := last | first | min | max | mean | count | argmin | argmax
+ *      fn     := last | first | min | max | mean | median | count | argmin
+ *              | argmax
  *
  * Entities are metrics, params, tags, datasets and attributes, and MLflow's
  * other spellings of these; a key without one is an attribute, or else what

@@ -289,6 +289,31 @@ int runs_word(const struct run_info *run, char **words, int n)
     return n;
 }
 
+/* The word that named a run or, if it is none of them, the first filter or
+ * @word. */
+static int find_word(const struct run_info *run, char **words, int n)
+{
+    int word = runs_word(run, words, n);
+
+    if (word == n)
+        for (word = 0; word < n && !strpbrk(words[word], "@<>=( ");)
+            word++;
+    return word;
+}
+
+void runs_sort_as_named(struct runs *runs, char **words, int n)
+{
+    struct run_info *out = xcalloc(runs->n, sizeof *out);
+    size_t filled = 0;
+
+    for (int word = 0; word <= n; word++)
+        for (size_t i = 0; i < runs->n; i++)
+            if (find_word(&runs->run[i], words, n) == word)
+                out[filled++] = runs->run[i];
+    memcpy(runs->run, out, runs->n * sizeof *out);
+    free(out);
+}
+
 /* Is this a cell of the sweep called `name`, as gtrain tags them? */
 static bool in_sweep(const struct run_info *r, const char *name)
 {

@@ -53,6 +53,8 @@ int runs_keep_sweep(struct runs *, const char *root, const char *name,
 /* The first word that is the name of a run or a beginning of its id; n if there
  * is none. */
 int runs_word(const struct run_info *, char **words, int n);
+/* Sort by the words that named the runs; those of one word stay in order. */
+void runs_sort_as_named(struct runs *, char **words, int n);
 /* Print a warning for each damaged run, before it is copied or sent. */
 void runs_warn_damage(const struct runs *);
 /* The same for each run with a parameter or tag that looks like a secret. */

@@ -7,7 +7,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "store/query/differ.h"
-#include "track/runs/run_facts.h"
 
 /* A table of all keys of many runs could take minutes: keep the keys that most
  * runs have. */
@@ -40,7 +39,7 @@ void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
 /* Is it a result of an evaluation, unlike train/perplexity? */
 static bool is_result(const char *metric)
 {
-    return run_facts_direction(metric) != 0 &&
+    return run_value_direction(metric) != 0 &&
            strncmp(metric, "train/", 6) != 0 &&
            strncmp(metric, "perf/", 5) != 0;
 }
@@ -98,7 +97,7 @@ void auto_columns_some(struct columns *c, const struct runs *runs)
 
 static bool attribute_differs(const struct runs *runs, const char *attribute)
 {
-    const struct column c = { .attribute = column_find_attribute(attribute) };
+    const struct column c = { .attribute = run_value_find(attribute, false) };
 
     return column_differs(&c, runs);
 }
@@ -107,7 +106,7 @@ static bool attribute_differs(const struct runs *runs, const char *attribute)
 static void add_if_any(struct columns *c, const char *attribute,
                        const struct runs *runs)
 {
-    const struct column x = { .attribute = column_find_attribute(attribute) };
+    const struct column x = { .attribute = run_value_find(attribute, false) };
 
     for (size_t i = 0; i < runs->n; i++)
         if (column_cell(&x, &runs->run[i]).type != TABLE_NONE) {
@@ -204,12 +203,12 @@ static void add_best(struct columns *c, const struct runs *runs)
             (!best || strncmp(best->key, "train/", 6) == 0))
             best = &metrics.item[i];
     if (best) {
-        const int f = column_direction(best) > 0 ? COLUMN_MAX : COLUMN_MIN;
-        char *title = xasprintf("%s(%s)", column_functions[f], best->key);
+        const int f = column_direction(best) > 0 ? FUNCTION_MAX : FUNCTION_MIN;
+        char *title = xasprintf("%s(%s)", run_value_functions[f], best->key);
         struct column *x = columns_append(c, best->key, title);
 
         x->kind = COLUMN_METRIC;
-        x->function = (enum column_function)f;
+        x->function = (enum run_function)f;
         free(title);
     }
     columns_clear(&metrics);
@@ -221,7 +220,7 @@ void auto_columns_shorten(struct columns *c)
     for (size_t i = 0; i < c->n; i++) {
         const char *dot = strrchr(c->item[i].key, '.');
         bool taken = !dot || !dot[1] || c->item[i].kind != COLUMN_PARAM ||
-                     column_find_attribute(dot + 1) >= 0;
+                     run_value_find(dot + 1, false) >= 0;
 
         for (size_t j = 0; j < c->n && !taken; j++)
             taken = j != i && str_ends(c->item[j].key, dot + 1);

@@ -9,55 +9,10 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/opt.h"
 #include "common/stats/paired.h"
 #include "store/query/differ.h"
 #include "store/read/run_rate.h"
 #include "track/runs/run_facts.h"
-
-/* clang-format off */
-#define ATTRIBUTES(X) \
-    X(NAME, "name") X(ID, "id") X(EXPERIMENT, "experiment") \
-    X(EXPERIMENT_ID, "experiment_id") X(STATUS, "status") \
-    X(REASON, "reason") \
-    X(STARTED, "started") X(ENDED, "ended") X(TIME, "time") \
-    X(STEPS, "steps") X(USER, "user") X(ATTEMPTS, "attempts") \
-    X(PARENT, "parent") X(DELETED, "deleted") X(DAMAGE, "damage") \
-    X(CHANGED, "changed") X(FOLDER, "folder")
-#define ATTRIBUTE_VALUE(value, name) value,
-#define ATTRIBUTE_NAME(value, name) name,
-/* clang-format on */
-
-enum attribute { ATTRIBUTES(ATTRIBUTE_VALUE) };
-
-const char *const column_attributes[] = { ATTRIBUTES(ATTRIBUTE_NAME) NULL };
-
-/* Other names, most of them MLflow's. */
-static const struct {
-    const char *alias;
-    enum attribute attribute;
-} aliases[] = {
-    { "run_name", NAME },   { "run_id", ID },      { "start_time", STARTED },
-    { "created", STARTED }, { "end_time", ENDED }, { "duration", TIME },
-    { "user_id", USER },    { "state", STATUS },
-};
-
-const char *const column_functions[] = {
-    [COLUMN_LAST] = "last",     [COLUMN_MIN] = "min",
-    [COLUMN_MAX] = "max",       [COLUMN_MEAN] = "mean",
-    [COLUMN_FIRST] = "first",   [COLUMN_COUNT] = "count",
-    [COLUMN_ARGMIN] = "argmin", [COLUMN_ARGMAX] = "argmax",
-    [COLUMN_AT] = "at",         [COLUMN_MEDIAN] = "median",
-    [COLUMN_MEDIAN + 1] = NULL,
-};
-
-int column_find_attribute(const char *name)
-{
-    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
-        if (strcmp(name, aliases[i].alias) == 0)
-            return (int)aliases[i].attribute;
-    return opt_find_word(column_attributes, name);
-}
 
 struct column *columns_append(struct columns *c, const char *key,
                               const char *title)
@@ -76,9 +31,9 @@ static bool has_title(const struct columns *c, const char *title)
     return false;
 }
 
-enum column_function column_usual_function(const char *metric)
+enum run_function column_usual_function(const char *metric)
 {
-    return run_rate_is(metric) ? COLUMN_MEAN : COLUMN_LAST;
+    return run_rate_is(metric) ? FUNCTION_MEAN : FUNCTION_LAST;
 }
 
 void columns_add(struct columns *c, enum column_kind kind, const char *key)
@@ -96,7 +51,7 @@ void columns_add(struct columns *c, enum column_kind kind, const char *key)
 void columns_attribute(struct columns *c, const char *name)
 {
     if (!has_title(c, name))
-        columns_append(c, name, name)->attribute = column_find_attribute(name);
+        columns_append(c, name, name)->attribute = run_value_find(name, false);
 }
 
 void columns_join(struct columns *c, struct columns *more)
@@ -128,9 +83,10 @@ void columns_use_best(struct columns *c)
 
         if (!direction || run_rate_is(x->key))
             continue;
-        x->function = direction > 0 ? COLUMN_MAX : COLUMN_MIN;
+        x->function = direction > 0 ? FUNCTION_MAX : FUNCTION_MIN;
         free(x->title);
-        x->title = xasprintf("%s(`%s`)", column_functions[x->function], x->key);
+        x->title =
+            xasprintf("%s(`%s`)", run_value_functions[x->function], x->key);
     }
 }
 
@@ -145,47 +101,10 @@ void columns_clear(struct columns *c)
 static struct table_cell metric_cell(const struct column *c,
                                      const struct run_info *r)
 {
-    const struct metric_sum *m = run_info_metric(r, c->key);
-    struct table_cell cell = { .type = TABLE_REAL };
     struct err e = { 0 };
+    const struct table_cell cell =
+        run_value_metric(r, c->key, c->function, c->step, &e);
 
-    if (!m)
-        return (struct table_cell){ .type = TABLE_NONE };
-    switch (c->function) {
-    case COLUMN_LAST:
-        cell.x = m->last;
-        break;
-    case COLUMN_MIN:
-        cell.x = m->min;
-        break;
-    case COLUMN_MAX:
-        cell.x = m->max;
-        break;
-    case COLUMN_MEAN:
-        cell.x = run_rate_is(c->key) ? run_rate(r, c->key, &e) : m->mean;
-        break;
-    case COLUMN_MEDIAN:
-        if (!series_median(&cell.x, r, c->key, &e))
-            cell.type = TABLE_NONE;
-        break;
-    case COLUMN_FIRST:
-        if (!series_at(&cell.x, r, c->key, m->first_step, true, &e))
-            cell.type = TABLE_NONE;
-        break;
-    case COLUMN_AT:
-        if (!series_at(&cell.x, r, c->key, c->step, false, &e))
-            cell.type = TABLE_NONE;
-        break;
-    case COLUMN_COUNT:
-        cell.type = TABLE_INT;
-        cell.i = m->count;
-        break;
-    case COLUMN_ARGMIN:
-    case COLUMN_ARGMAX:
-        cell.type = isnan(m->min) ? TABLE_NONE : TABLE_INT;
-        cell.i = c->function == COLUMN_ARGMIN ? m->min_step : m->max_step;
-        break;
-    }
     if (e.kind)
         log_lack(e.text);
     return cell;
@@ -197,58 +116,17 @@ static struct table_cell text_cell(const char *s)
                                 .text = s };
 }
 
-static struct table_cell time_cell(int64_t ms)
-{
-    return (struct table_cell){ .type = ms ? TABLE_TIME : TABLE_NONE, .i = ms };
-}
-
 static struct table_cell attribute_cell(int attribute, const struct run_info *r)
 {
-    const char *const text[] = {
-        [NAME] = r->name,
-        [ID] = r->id,
-        [EXPERIMENT] = r->experiment,
-        [EXPERIMENT_ID] = r->experiment_id,
-        [STATUS] = run_status_word(r->status),
-        [REASON] = r->state_reason,
-        [USER] = r->user,
-        [PARENT] = r->parent,
-        [DELETED] = r->deleted ? "deleted" : NULL,
-        [DAMAGE] = r->damage,
-        [CHANGED] = r->changed,
-        [FOLDER] = r->folder,
-    };
-    struct table_cell cell = text_cell(text[attribute]);
+    struct table_cell cell = run_value_attribute(attribute, r);
 
-    switch ((enum attribute)attribute) {
-    case STATUS:
+    if (attribute == ATTRIBUTE_STATUS)
         cell.mark = run_facts_mark(r->status);
-        return cell;
-    case DAMAGE:
+    else if (attribute == ATTRIBUTE_DAMAGE)
         cell.mark = MARK_BAD;
-        return cell;
-    case CHANGED:
+    else if (attribute == ATTRIBUTE_CHANGED)
         cell.mark = MARK_WARN;
-        return cell;
-    case STARTED:
-        return time_cell(r->start_ms);
-    case ENDED:
-        return time_cell(r->end_ms);
-    case TIME:
-        cell.type = r->start_ms ? TABLE_SECS : TABLE_NONE;
-        cell.x = run_info_seconds(r);
-        return cell;
-    case STEPS:
-        cell.i = run_info_last_step(r);
-        cell.type = cell.i < 0 ? TABLE_NONE : TABLE_INT;
-        return cell;
-    case ATTEMPTS:
-        cell.type = TABLE_INT;
-        cell.i = r->attempts;
-        return cell;
-    default:
-        return cell;
-    }
+    return cell;
 }
 
 struct table_cell column_cell(const struct column *c, const struct run_info *r)
@@ -297,10 +175,10 @@ bool column_differs(const struct column *c, const struct runs *runs)
 
 int column_direction(const struct column *c)
 {
-    if (c->kind != COLUMN_METRIC || c->function == COLUMN_COUNT ||
-        c->function == COLUMN_ARGMIN || c->function == COLUMN_ARGMAX)
+    if (c->kind != COLUMN_METRIC || c->function == FUNCTION_COUNT ||
+        c->function == FUNCTION_ARGMIN || c->function == FUNCTION_ARGMAX)
         return 0;
-    return run_facts_direction(c->key);
+    return run_value_direction(c->key);
 }
 
 int column_rank(const struct column *c, const struct runs *runs)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "common/output/table.h"
+#include "store/query/run_value.h"
 #include "store/read/runs.h"
 
 /*
@@ -36,27 +37,13 @@ enum column_kind {
     COLUMN_TAG,
 };
 
-/* The value of a metric that a column shows. */
-enum column_function {
-    COLUMN_LAST,
-    COLUMN_MIN,
-    COLUMN_MAX,
-    COLUMN_MEAN, /* of a rate, that of the whole run */
-    COLUMN_FIRST,
-    COLUMN_COUNT,
-    COLUMN_ARGMIN, /* the step of the lowest value */
-    COLUMN_ARGMAX,
-    COLUMN_AT, /* the value at a step, or the last one before it */
-    COLUMN_MEDIAN,
-};
-
 struct column {
     enum column_kind kind;
-    int attribute;                 /* index into column_attributes */
-    enum column_function function; /* of a metric */
+    int attribute;              /* enum run_attribute */
+    enum run_function function; /* of a metric */
     char *key;
     char *title;
-    int64_t step; /* for COLUMN_AT */
+    int64_t step; /* for FUNCTION_AT */
 };
 
 struct columns {
@@ -76,7 +63,7 @@ void columns_join(struct columns *, struct columns *more);
 void columns_remove(struct columns *, size_t at);
 /* What a metric shows if no function is named: the rate of the whole run
  * (run_rate.h), or else the last value. */
-enum column_function column_usual_function(const char *metric);
+enum run_function column_usual_function(const char *metric);
 /* Show the best value of each metric that has one, instead of the last. */
 void columns_use_best(struct columns *);
 void columns_clear(struct columns *);
@@ -112,14 +99,6 @@ int columns_fill_groups(struct table *, const struct runs *, const char *by,
  * group; returns how many groups there are. */
 size_t column_group_cells(const struct table_cell *, size_t rows,
                           size_t columns, size_t *group);
-
-/* The names of all attributes, ended by NULL. */
-extern const char *const column_attributes[];
-/* The names of enum column_function, ended by NULL. */
-extern const char *const column_functions[];
-
-/* The index of an attribute, which may have MLflow's name; -1 for none. */
-int column_find_attribute(const char *name);
 
 /* Append the columns that TEXT lists, separated by commas.  A key that none of
  * the runs has is ERR_USAGE. */

@@ -64,7 +64,7 @@ static int parse_key(const char *word, size_t n, const struct runs *runs,
     }
     found = find_key(runs, text, &full);
     if (found == KINDS && runs->n) {
-        find_key_fail(runs->run, runs->n, KINDS, text, column_attributes, e);
+        find_key_fail(runs->run, runs->n, KINDS, text, run_value_attributes, e);
         e->kind = ERR_USAGE;
         free(text);
         return -1;
@@ -80,10 +80,10 @@ static int parse_key(const char *word, size_t n, const struct runs *runs,
 static int find_function(const char *word, size_t n, const char **inner,
                          size_t *inner_len)
 {
-    for (int f = 0; column_functions[f]; f++) {
-        const size_t len = strlen(column_functions[f]);
+    for (int f = 0; run_value_functions[f]; f++) {
+        const size_t len = strlen(run_value_functions[f]);
 
-        if (n > len + 1 && strncmp(word, column_functions[f], len) == 0 &&
+        if (n > len + 1 && strncmp(word, run_value_functions[f], len) == 0 &&
             word[len] == '(' && word[n - 1] == ')') {
             *inner = word + len + 1;
             *inner_len = n - len - 2;
@@ -121,7 +121,7 @@ static int parse_column(struct columns *c, const char *word, size_t n,
     const int function = find_function(word, n, &inner, &inner_len);
     char *title = unquote_key(word, n), *key;
     const char *rest = skip_prefix(title, "attributes.");
-    const int attribute = column_find_attribute(rest ? rest : title);
+    const int attribute = run_value_find(rest ? rest : title, false);
     enum column_kind kind;
     struct column *out;
     int64_t step = 0;
@@ -131,16 +131,17 @@ static int parse_column(struct columns *c, const char *word, size_t n,
         free(title);
         return 0;
     }
-    if ((function == COLUMN_AT && parse_at(inner, &inner_len, &step, e) < 0) ||
+    if ((function == FUNCTION_AT &&
+         parse_at(inner, &inner_len, &step, e) < 0) ||
         parse_key(inner, inner_len, runs, &kind, &key, e) < 0) {
         free(title);
         return -1;
     }
     out = columns_append(c, key, function < 0 ? key : title);
     out->kind = function < 0 ? kind : COLUMN_METRIC;
-    out->function = function >= 0           ? (enum column_function)function
+    out->function = function >= 0           ? (enum run_function)function
                     : kind == COLUMN_METRIC ? column_usual_function(key)
-                                            : COLUMN_LAST;
+                                            : FUNCTION_LAST;
     out->step = step;
     FREE(key, title);
     return 0;

@@ -1,48 +1,12 @@
 #include "config.h"
 #include "track/runs/run_facts.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/path.h"
 #include "store/format/attempt.h"
-
-/* Is `word` a whole word of `key`? */
-static bool has_word(const char *key, const char *word)
-{
-    const size_t n = strlen(word);
-
-    for (const char *p = key; (p = strcasestr(p, word)); p++)
-        if ((p == key || !isalnum((unsigned char)p[-1])) &&
-            !isalpha((unsigned char)p[n]))
-            return true;
-    return false;
-}
-
-int run_facts_direction(const char *metric)
-{
-    static const char *const low[] = { "loss", "perplexity", "ppl", "bpb",
-                                       "bpc",  "error",      "err", "wer",
-                                       "cer",  "rmse",       "mse", "mae",
-                                       "nll" };
-    static const char *const high[] = { "acc",    "accuracy",    "acc_norm",
-                                        "f1",     "bleu",        "rouge",
-                                        "mfu",    "auc",         "map",
-                                        "reward", "precision",   "recall",
-                                        "score",  "tokens_per_s" };
-
-    if (strncmp(metric, "system/", 7) == 0)
-        return 0;
-    for (size_t i = 0; i < sizeof high / sizeof high[0]; i++)
-        if (has_word(metric, high[i]))
-            return 1;
-    for (size_t i = 0; i < sizeof low / sizeof low[0]; i++)
-        if (has_word(metric, low[i]))
-            return -1;
-    return 0;
-}
 
 int run_facts_next_step(const struct run_info *r, int64_t *next, struct err *e)
 {

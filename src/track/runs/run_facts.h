@@ -12,10 +12,6 @@
  * run_facts - what tables say of a run that is not written in its files
  */
 
-/* Is a higher value of this metric better (1), a lower one (-1), or neither
- * (0)?  This is guessed from its name. */
-int run_facts_direction(const char *metric);
-
 /* The step after the last one of a run; one above the highest possible step is
  * ERR_USAGE. */
 int run_facts_next_step(const struct run_info *, int64_t *next, struct err *);

@@ -230,36 +230,6 @@ static int apply_options(struct runs *runs, const char *root,
     return in_experiment ? 0 : check_experiment(root, o->experiment, e);
 }
 
-/* The index of the word that named this run: by name or id, else the first
- * filter or @word. */
-static int find_word(const struct run_info *r, int n, char **words)
-{
-    int other = n;
-
-    for (int i = 0; i < n; i++) {
-        if (strcmp(words[i], r->name) == 0 ||
-            strncmp(words[i], r->id, strlen(words[i])) == 0)
-            return i;
-        if (other == n && strpbrk(words[i], "@<>=( "))
-            other = i;
-    }
-    return other;
-}
-
-/* Sort by the words that named the runs; those of one word stay in order. */
-static void sort_by_words(struct runs *runs, int n, char **words)
-{
-    struct run_info *out = xcalloc(runs->n, sizeof *out);
-    size_t filled = 0;
-
-    for (int w = 0; w <= n; w++)
-        for (size_t i = 0; i < runs->n; i++)
-            if (find_word(&runs->run[i], n, words) == w)
-                out[filled++] = runs->run[i];
-    memcpy(runs->run, out, runs->n * sizeof *out);
-    free(out);
-}
-
 int track_load(struct runs *runs, int n, char **words, int flags, struct err *e)
 {
     flags |= track_links();
@@ -275,7 +245,7 @@ int track_narrow(struct runs *runs, const char *root,
         apply_options(runs, root, o, e) < 0)
         return -1;
     if (n > 1 && !o->sort && runs->n)
-        sort_by_words(runs, n, words);
+        runs_sort_as_named(runs, words, n);
     if (o->sort && columns_sort(runs, o->sort, e) < 0)
         return -1;
     if (o->limit < 0)

@@ -89,7 +89,7 @@ static void add_numbers(struct numbers *n, const struct column *c,
         return;
     }
     title = c->kind == COLUMN_METRIC
-                ? xasprintf("%s(%s)", column_functions[c->function], c->key)
+                ? xasprintf("%s(%s)", run_value_functions[c->function], c->key)
                 : xstrdup(c->key);
     kept = columns_append(&n->columns, c->key, title);
     free(title);

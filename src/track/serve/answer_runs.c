@@ -66,7 +66,7 @@ static int choose(struct listing *l, struct err *e)
 
 static bool has_function(const struct column *c)
 {
-    return c->kind == COLUMN_METRIC && c->function != COLUMN_LAST;
+    return c->kind == COLUMN_METRIC && c->function != FUNCTION_LAST;
 }
 
 /* The column as columns_parse() reads it. */
@@ -83,14 +83,14 @@ static void write_spec(struct emit *o, const struct column *c)
     struct buf b = BUF_INIT;
 
     if (has_function(c))
-        buf_printf(&b, "%s(", column_functions[c->function]);
+        buf_printf(&b, "%s(", run_value_functions[c->function]);
     buf_str(&b, prefixes[c->kind]);
     if (!plain)
         buf_char(&b, quote);
     buf_str(&b, c->key);
     if (!plain)
         buf_char(&b, quote);
-    if (has_function(c) && c->function == COLUMN_AT)
+    if (has_function(c) && c->function == FUNCTION_AT)
         buf_printf(&b, ",%lld", (long long)c->step);
     if (has_function(c))
         buf_char(&b, ')');
@@ -136,8 +136,8 @@ static void write_hidden(struct emit *o, const struct listing *l)
 {
     struct columns all = { 0 };
 
-    for (size_t i = 0; column_attributes[i]; i++)
-        columns_attribute(&all, column_attributes[i]);
+    for (size_t i = 0; run_value_attributes[i]; i++)
+        columns_attribute(&all, run_value_attributes[i]);
     auto_columns_params(&all, &l->live->runs, true);
     auto_columns_metrics(&all, &l->live->runs, true);
     add_tags(&all, &l->live->runs);

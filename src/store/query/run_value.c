@@ -1,0 +1,202 @@
+#include "config.h"
+#include "store/query/run_value.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/opt.h"
+#include "store/read/run_rate.h"
+
+#define NAME_OF(value, name) name,
+
+const char *const run_value_attributes[] = { RUN_ATTRIBUTES(NAME_OF) NULL };
+
+const char *const run_value_functions[] = {
+    [FUNCTION_LAST] = "last",     [FUNCTION_MIN] = "min",
+    [FUNCTION_MAX] = "max",       [FUNCTION_MEAN] = "mean",
+    [FUNCTION_FIRST] = "first",   [FUNCTION_COUNT] = "count",
+    [FUNCTION_ARGMIN] = "argmin", [FUNCTION_ARGMAX] = "argmax",
+    [FUNCTION_AT] = "at",         [FUNCTION_MEDIAN] = "median",
+    [FUNCTION_MEDIAN + 1] = NULL,
+};
+
+int run_value_find(const char *name, bool for_filter)
+{
+    enum { FOR_ALL = 8 }; /* the rest is known to filters only */
+    /* clang-format off */
+    static const struct {
+        const char *name; /* most of them are MLflow's */
+        enum run_attribute attribute;
+    } others[] = {
+        { "run_name", ATTRIBUTE_NAME },      { "run_id", ATTRIBUTE_ID },
+        { "start_time", ATTRIBUTE_STARTED }, { "created", ATTRIBUTE_STARTED },
+        { "end_time", ATTRIBUTE_ENDED },     { "duration", ATTRIBUTE_TIME },
+        { "user_id", ATTRIBUTE_USER },       { "state", ATTRIBUTE_STATUS },
+        { "run name", ATTRIBUTE_NAME },      { "Run name", ATTRIBUTE_NAME },
+        { "Run Name", ATTRIBUTE_NAME },      { "Created", ATTRIBUTE_STARTED },
+        { "experiment_name", ATTRIBUTE_EXPERIMENT },
+        { "artifact_uri", ATTRIBUTE_ARTIFACTS },
+        { "host", ATTRIBUTE_HOST },          { "idle", ATTRIBUTE_IDLE },
+    };
+    /* clang-format on */
+    const size_t n = for_filter ? sizeof others / sizeof others[0] : FOR_ALL;
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, others[i].name) == 0)
+            return (int)others[i].attribute;
+    return opt_find_word(run_value_attributes, name);
+}
+
+static struct table_cell text_cell(const char *s)
+{
+    return (struct table_cell){ .type = s ? TABLE_TEXT : TABLE_NONE,
+                                .text = s };
+}
+
+static struct table_cell time_cell(int64_t ms)
+{
+    return (struct table_cell){ .type = ms ? TABLE_TIME : TABLE_NONE, .i = ms };
+}
+
+/* For how long a run that has not ended has logged nothing. */
+static struct table_cell idle_cell(const struct run_info *r)
+{
+    int64_t last = r->start_ms;
+
+    if (r->status != RUN_RUNNING && r->status != RUN_STALE)
+        return text_cell(NULL);
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if (r->metrics[i].last_ms > last)
+            last = r->metrics[i].last_ms;
+    return (struct table_cell){ .type = TABLE_SECS,
+                                .x = (double)(clock_wall_ms() - last) / 1000 };
+}
+
+struct table_cell run_value_attribute(int attribute, const struct run_info *r)
+{
+    const char *const text[] = {
+        [ATTRIBUTE_NAME] = r->name,
+        [ATTRIBUTE_ID] = r->id,
+        [ATTRIBUTE_EXPERIMENT] = r->experiment,
+        [ATTRIBUTE_EXPERIMENT_ID] = r->experiment_id,
+        [ATTRIBUTE_STATUS] = run_status_word(r->status),
+        [ATTRIBUTE_REASON] = r->state_reason,
+        [ATTRIBUTE_USER] = r->user,
+        [ATTRIBUTE_PARENT] = r->parent,
+        [ATTRIBUTE_DELETED] = r->deleted ? "deleted" : NULL,
+        [ATTRIBUTE_DAMAGE] = r->damage,
+        [ATTRIBUTE_CHANGED] = r->changed,
+        [ATTRIBUTE_FOLDER] = r->folder,
+        [ATTRIBUTE_ARTIFACTS] = r->artifact_uri,
+        [ATTRIBUTE_HOST] = run_info_tag(r, "gtrack.host")
+    };
+    struct table_cell cell = { .type = TABLE_NONE };
+
+    switch ((enum run_attribute)attribute) {
+    case ATTRIBUTE_STARTED:
+        return time_cell(r->start_ms);
+    case ATTRIBUTE_ENDED:
+        return time_cell(r->end_ms);
+    case ATTRIBUTE_TIME:
+        cell.type = r->start_ms ? TABLE_SECS : TABLE_NONE;
+        cell.x = run_info_seconds(r);
+        return cell;
+    case ATTRIBUTE_STEPS:
+        cell.i = run_info_last_step(r);
+        cell.type = cell.i < 0 ? TABLE_NONE : TABLE_INT;
+        return cell;
+    case ATTRIBUTE_ATTEMPTS:
+        cell.type = TABLE_INT;
+        cell.i = r->attempts;
+        return cell;
+    case ATTRIBUTE_IDLE:
+        return idle_cell(r);
+    default:
+        return text_cell(text[attribute]);
+    }
+}
+
+struct table_cell run_value_metric(const struct run_info *r, const char *key,
+                                   enum run_function f, int64_t step,
+                                   struct err *e)
+{
+    const struct metric_sum *m = run_info_metric(r, key);
+    struct table_cell cell = { .type = TABLE_REAL };
+    bool known = true;
+
+    if (!m)
+        return text_cell(NULL);
+    switch (f) {
+    case FUNCTION_LAST:
+        cell.x = m->last;
+        break;
+    case FUNCTION_MIN:
+        cell.x = m->min;
+        break;
+    case FUNCTION_MAX:
+        cell.x = m->max;
+        break;
+    case FUNCTION_MEAN:
+        cell.x = run_rate_is(key) ? run_rate(r, key, e) : m->mean;
+        break;
+    case FUNCTION_MEDIAN:
+        known = series_median(&cell.x, r, key, e);
+        break;
+    case FUNCTION_FIRST:
+        known = series_at(&cell.x, r, key, m->first_step, true, e);
+        break;
+    case FUNCTION_AT:
+        known = series_at(&cell.x, r, key, step, false, e);
+        break;
+    case FUNCTION_COUNT:
+        cell.type = TABLE_INT;
+        cell.i = m->count;
+        break;
+    case FUNCTION_ARGMIN:
+    case FUNCTION_ARGMAX:
+        known = !isnan(m->min);
+        cell.type = TABLE_INT;
+        cell.i = f == FUNCTION_ARGMIN ? m->min_step : m->max_step;
+        break;
+    }
+    if (!known)
+        cell.type = TABLE_NONE;
+    return cell;
+}
+
+/* Is `word` a whole word of `key`? */
+static bool has_word(const char *key, const char *word)
+{
+    const size_t n = strlen(word);
+
+    for (const char *p = key; (p = strcasestr(p, word)); p++)
+        if ((p == key || !isalnum((unsigned char)p[-1])) &&
+            !isalpha((unsigned char)p[n]))
+            return true;
+    return false;
+}
+
+int run_value_direction(const char *metric)
+{
+    static const char *const low[] = { "loss", "perplexity", "ppl", "bpb",
+                                       "bpc",  "error",      "err", "wer",
+                                       "cer",  "rmse",       "mse", "mae",
+                                       "nll" };
+    static const char *const high[] = {
+        "acc",       "accuracy", "acc_norm", "f1",           "bleu",
+        "rouge",     "mfu",      "auc",      "map",          "reward",
+        "precision", "recall",   "score",    "tokens_per_s", "exact_match"
+    };
+
+    if (strncmp(metric, "system/", 7) == 0)
+        return 0;
+    for (size_t i = 0; i < sizeof high / sizeof high[0]; i++)
+        if (has_word(metric, high[i]))
+            return 1;
+    for (size_t i = 0; i < sizeof low / sizeof low[0]; i++)
+        if (has_word(metric, low[i]))
+            return -1;
+    return 0;
+}
