@@ -274,6 +274,8 @@ g mv -e other second && g ls -e other -c name,experiment --no-header &&
 ok $? "mv -e moves a run to another experiment"
 grep -qx 'name: stories' "$(gtrack where second)/../datasets/d/meta.yaml" && g fsck
 ok $? "a run that was moved still has its datasets"
+g diff 'a new name' second && grep -q "^data${tab}stories${tab}${tab}" out
+ok $? "diff prints the datasets that one run has read"
 g metrics second lr && g where second && test -f "$(cat out)/meta.yaml"
 ok $? "where prints the folder of a run"
 gtrack where second >want && g where @best:lr && cmp -s want out &&

@@ -100,9 +100,9 @@ is "$(json 'join " ", map { $_->{log} ? "log" : "linear" }
 is "$(json 'scalar @{$j->{parallel}{lines}}')" 3 \
     "each run has a line in parallel coordinates"
 ask "/api/diff?a=${ids%%,*}&b=${ids##*,}"
-is "$(json 'join ",", map { "$_->{mark}$_->{text}" }
-    grep { $_->{text} =~ /optim/ } map { @{$_->{lines}} } @{$j->{sections}}')" \
-    "-optim.lr = 0.0003,+optim.lr = 0.0012" "two runs differ line by line"
+is "$(json 'join " ", map { @$_ } grep { $_->[1] eq "optim.lr" }
+    @{$j->{rows}}')" "param optim.lr 0.0003 0.0012" \
+    "the page has the table of gtrack diff"
 ask "/api/figure?runs=$ids&metric=val/loss&colour=param:lr"
 is "$(json '"$j->{panels}[0]{ramp}{label} $j->{panels}[0]{ramp}{to}"')" \
     "lr 0.0012" "runs are coloured by a parameter"

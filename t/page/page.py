@@ -704,7 +704,7 @@ def compare(p):
     p.browser.wait("document.querySelectorAll("
                    "'[aria-label=\"Map over two parameters\"] td.number')"
                    ".length === 12")
-    p.browser.wait("document.querySelector('.diff .added')")
+    p.await_text("[aria-label='Difference of two runs'] td", "param")
 
 
 @test("the comparison draws the best values over one parameter as gplot does")

@@ -1,18 +1,9 @@
 /* diff.js shows what differs between two runs: settings, code and data. */
 import { ask } from "./api.js";
 import { copy_button } from "./copy.js";
-import { element, empty, picker, problem, section } from "./dom.js";
+import { element, empty, picker, plain_table, problem } from "./dom.js";
+import { section } from "./dom.js";
 import { state } from "./state.js";
-
-const words = { "+": "added", "-": "removed" };
-
-function diff_line(line) {
-    const word = words[line.mark] ?? "";
-
-    return element("div", { class: word || null },
-        word ? element("span", { class: "offscreen" }, `${word}: `) : null,
-        `${line.mark} ${line.text}`);
-}
 
 export class DiffSection {
     constructor() {
@@ -47,15 +38,11 @@ export class DiffSection {
         try {
             const answer = await ask("/api/diff", { store: state.store,
                 a: this.a, b: this.b });
-            const some = answer.sections.filter((s) => s.lines.length);
 
             this.command = answer.command;
-            this.body.replaceChildren(...some.length ? some.map((s) =>
-                element("section", {}, element("h3", {}, s.title),
-                    element("pre", { class: "diff", tabindex: "0" },
-                        s.lines.map(diff_line))))
-                : [empty("These two runs have the same settings, code and " +
-                    "data.")]);
+            this.body.replaceChildren(answer.rows.length > 1
+                ? plain_table(answer.rows)
+                : empty("These two runs do not differ."));
         } catch (error) {
             this.body.replaceChildren(problem(error));
         }

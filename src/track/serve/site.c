@@ -291,6 +291,35 @@ int answer_stores(struct site *s, struct query *q, struct answer *a,
     return 0;
 }
 
+void site_write_table(struct emit *o, const char *key, struct table *t,
+                      bool empty)
+{
+    bool *used = xcalloc(t->n_columns, sizeof *used);
+    struct buf text = BUF_INIT;
+
+    for (size_t i = 0; i < t->n_cells; i++)
+        used[i % t->n_columns] |= empty || t->cell[i].type != TABLE_NONE;
+    emit_array(o, key);
+    emit_array(o, NULL);
+    for (size_t j = 0; j < t->n_columns; j++)
+        if (used[j])
+            emit_text(o, NULL, t->column[j]);
+    emit_array_end(o);
+    for (size_t i = 0; i < table_rows(t); i++) {
+        emit_array(o, NULL);
+        for (size_t j = 0; j < t->n_columns; j++) {
+            buf_trim(&text, 0);
+            table_cell_text(&text, table_cell(t, i, j), -1);
+            if (used[j])
+                emit_text(o, NULL, text.s);
+        }
+        emit_array_end(o);
+    }
+    emit_array_end(o);
+    buf_clear(&text);
+    free(used);
+}
+
 void site_write_cell(struct emit *o, const struct table_cell *c, int decimals)
 {
     struct buf text = BUF_INIT;

@@ -54,6 +54,10 @@ const struct run_info *site_run_of(struct site *, const struct query *,
 
 /* A cell as an object with its text and, if it has one, its number. */
 void site_write_cell(struct emit *, const struct table_cell *, int decimals);
+/* A table as rows of texts, the first of which has the names of the columns;
+ * `empty` says whether columns without a value are among them. */
+void site_write_table(struct emit *, const char *key, struct table *,
+                      bool empty);
 
 /* Append a word for the command line that names this run. */
 void site_run_word(struct buf *, const struct live *, const struct run_info *);
