@@ -239,12 +239,12 @@ $gt_rows
   Now type 'make', then 'make check'.
 ])])
 
-# GT_TRY_CFLAGS(VAR, FLAGS): those of the flags that the compiler takes, all
-# or none.
+# GT_TRY_CFLAGS(VAR, FLAGS, [PROLOGUE]): those of the flags that the compiler
+# takes, for a program with this prologue, all or none.
 AC_DEFUN([GT_TRY_CFLAGS],
 [AC_CACHE_CHECK([whether $CC takes $2], [gt_cv_cflags_$1],
   [save=$CFLAGS; CFLAGS="$CFLAGS -Werror $2"
-   AC_COMPILE_IFELSE([AC_LANG_PROGRAM], [gt_cv_cflags_$1=yes],
+   AC_COMPILE_IFELSE([AC_LANG_PROGRAM([$3])], [gt_cv_cflags_$1=yes],
                      [gt_cv_cflags_$1=no])
    CFLAGS=$save])
 AS_IF([test "x$gt_cv_cflags_$1" = xyes], [$1="$2"], [$1=])
@@ -257,6 +257,14 @@ AC_DEFUN([GT_CPU_CFLAGS],
 [GT_TRY_CFLAGS([CPU_CFLAGS], [-fno-stack-protector -fno-math-errno -fno-trapping-math -ffp-contract=fast -ftree-vectorize -fvect-cost-model=dynamic])
 GT_TRY_CFLAGS([AVX2_CFLAGS], [-mavx2 -mfma -mf16c])
 GT_TRY_CFLAGS([AVX512_CFLAGS], [-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mfma -mf16c -mprefer-vector-width=512])
+# one length of vectors at the end, for which all is compiled
+GT_TRY_CFLAGS([SVE_CFLAGS], [-march=armv8.2-a+sve -msve-vector-bits=256],
+  [[#include <arm_sve.h>
+typedef svfloat32_t fixed __attribute__((arm_sve_vector_bits(256)));]])
+SVE_CFLAGS=${SVE_CFLAGS%256}
+AM_CONDITIONAL([SVE], [test -n "$SVE_CFLAGS"])
+AS_IF([test -n "$SVE_CFLAGS"],
+  [AC_DEFINE([HAVE_SVE], [1], [the CPU's operations for SVE])])
 AC_CACHE_CHECK([whether the assembler knows vdpbf16ps], [gt_cv_avx512bf16],
   [AC_COMPILE_IFELSE(
      [AC_LANG_PROGRAM([], [__asm__("vdpbf16ps %zmm0, %zmm1, %zmm2");])],

@@ -12,15 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
 #if defined(__x86_64__)
 #define SUPPORTS(name) __builtin_cpu_supports(name)
-#else
-#define SUPPORTS(name) false
-#endif
 
 static bool has_avx512(void)
 {
@@ -42,35 +40,37 @@ static bool has_avx2(void)
     /* no processor has AVX2 and lacks F16C, which gcc 10 cannot ask for */
     return SUPPORTS("avx2") && SUPPORTS("fma");
 }
-
-static bool has_neon(void)
-{
-#if defined(__aarch64__)
-    return true;
 #else
-    return false;
-#endif
-}
-
-static bool has_c(void)
-{
-    return true;
-}
-
-/* What is compiled for this kind of processor, or NULL. */
-#if defined(__x86_64__)
-#define X86(name) name
-#define ARM(name) NULL
-#elif defined(__aarch64__)
-#define X86(name) NULL
-#define ARM(name) name
-#else
-#define X86(name) NULL
-#define ARM(name) NULL
+#define SUPPORTS(name) false
 #endif
 
-/* Best first.  A set that multiplies pairs is taken if a trial finds it faster
- * than the next one. */
+#if defined(HAVE_SVE)
+/* Bits of the vectors of SVE, which this process keeps; or 0. */
+static int sve_bits(void)
+{
+    const int length = prctl(PR_SVE_GET_VL);
+
+    return length < 0 ? 0 : 8 * (length & PR_SVE_VL_LEN_MASK);
+}
+
+static bool has_sve512(void)
+{
+    return sve_bits() == 512;
+}
+
+static bool has_sve256(void)
+{
+    return sve_bits() == 256;
+}
+#endif
+
+static bool has_always(void)
+{
+    return true;
+}
+
+/* What is compiled for this kind of processor, best first.  A set that
+ * multiplies pairs is taken if a trial finds it faster than the next one. */
 static const struct isa {
     const char *name;
     cpu_fill_table_fn *fill_table;
@@ -78,13 +78,20 @@ static const struct isa {
     bool (*pairs_pay)(void);       /* NULL: it does not multiply pairs */
     cpu_fill_table_fn *if_no_vnni; /* what has the products of bytes then */
 } isas[] = {
-    { "avx512bf16", X86(cpu_fill_table_avx512), has_avx512bf16,
-      X86(gemm_pairs_pay_avx512), X86(cpu_fill_table_avx2) },
-    { "avx512", X86(cpu_fill_table_avx512), has_avx512, NULL,
-      X86(cpu_fill_table_avx2) },
-    { "avx2", X86(cpu_fill_table_avx2), has_avx2, NULL, NULL },
-    { "neon", ARM(cpu_fill_table_neon), has_neon, NULL, NULL },
-    { "c", cpu_fill_table_plain, has_c, NULL, NULL },
+#if defined(__x86_64__)
+    { "avx512bf16", cpu_fill_table_avx512, has_avx512bf16,
+      gemm_pairs_pay_avx512, cpu_fill_table_avx2 },
+    { "avx512", cpu_fill_table_avx512, has_avx512, NULL, cpu_fill_table_avx2 },
+    { "avx2", cpu_fill_table_avx2, has_avx2, NULL, NULL },
+#endif
+#if defined(HAVE_SVE)
+    { "sve512", cpu_fill_table_sve512, has_sve512, NULL, NULL },
+    { "sve256", cpu_fill_table_sve256, has_sve256, NULL, NULL },
+#endif
+#if defined(__aarch64__)
+    { "neon", cpu_fill_table_neon, has_always, NULL, NULL },
+#endif
+    { "c", cpu_fill_table_plain, has_always, NULL, NULL },
 };
 
 bool instructions_present(const char *name)
@@ -107,14 +114,10 @@ static const struct isa *choose_isa(struct err *e)
             continue;
         if (isa->present() && (named || !isa->pairs_pay || isa->pairs_pay()))
             return isa;
-        if (named) {
-            err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: this CPU does not have it",
-                    want);
-            return NULL;
-        }
     }
     err_set(e, ERR_USAGE,
-            "GTRAIN_ISA expects avx512bf16, avx512, avx2, neon or c, not '%s'",
+            "GTRAIN_ISA=%s: this CPU does not have it; the names are "
+            "avx512bf16, avx512, avx2, sve512, sve256, neon and c",
             want);
     return NULL;
 }

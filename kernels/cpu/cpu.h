@@ -8,10 +8,10 @@
  * cpu - what the CPU's operations share: instruction sets, threads, memory
  *
  * The files of this folder, but for cpu.c, are compiled for each instruction
- * set: CPU_ISA is avx512, avx2 or plain on x86-64, neon or plain on aarch64,
- * and plain on other processors.  The device takes the best set that the
- * machine has when it opens, or the one that GTRAIN_ISA names.  Sets beyond
- * AVX-512 have its operations, and multiply bf16 in another way.
+ * set: CPU_ISA is avx512, avx2 or plain on x86-64; sve512, sve256, neon or
+ * plain on aarch64; and plain on other processors.  The device takes the best
+ * set that the machine has when it opens, or the one that GTRAIN_ISA names.
+ * Sets beyond AVX-512 have its operations, and multiply bf16 in another way.
  *
  * A function that several files of a set use is declared with CPU_SYMBOL.  Its
  * name in C is the same in each set, and its symbol ends in the set's name:
@@ -38,7 +38,8 @@ OPS_CPU(CPU_DECLARE)
 typedef void cpu_fill_table_fn(struct ops *);
 
 extern cpu_fill_table_fn cpu_fill_table_avx512, cpu_fill_table_avx2,
-    cpu_fill_table_neon, cpu_fill_table_plain;
+    cpu_fill_table_sve512, cpu_fill_table_sve256, cpu_fill_table_neon,
+    cpu_fill_table_plain;
 
 /* Whether multiplying pairs of bf16 is faster here than multiplying floats. */
 extern bool gemm_pairs_pay_avx512(void);

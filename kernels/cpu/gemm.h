@@ -31,6 +31,8 @@
 enum { GEMM_MR = 14, GEMM_NR = 32 };
 #elif defined(__AVX2__)
 enum { GEMM_MR = 6, GEMM_NR = 16 };
+#elif defined(CPU_SVE)
+enum { GEMM_MR = 12, GEMM_NR = CPU_SVE / 16 };
 #elif defined(CPU_NEON)
 enum { GEMM_MR = 12, GEMM_NR = 8 };
 #else

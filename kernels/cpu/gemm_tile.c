@@ -81,7 +81,7 @@ VEC_FN void multiply_tile(const int per, const int rows, const int down,
 #if defined(__AVX512F__)
 #define EACH_ROW_COUNT(X)                                                      \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#elif defined(CPU_NEON)
+#elif defined(CPU_SVE) || defined(CPU_NEON)
 #define EACH_ROW_COUNT(X)                                                      \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #else

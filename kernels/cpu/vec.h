@@ -6,6 +6,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(CPU_SVE)
+#include <arm_sve.h>
 #elif defined(CPU_NEON)
 #include <arm_neon.h>
 #endif
@@ -17,15 +19,17 @@
  * vec - vectors as wide as the instruction set being compiled for
  *
  * The compiler's own vector types carry the arithmetic, so one source serves
- * AVX-512, AVX2, NEON and plain C for anything else; the last two have 4
+ * AVX-512, AVX2, SVE, NEON and plain C for anything else; the last two have 4
  * floats.  Only what those types cannot express, or the compiler does badly, is
  * written for each set, and all of it is here.  NEON adds in the order of plain
- * C.
+ * C.  SVE is compiled for vectors of CPU_SVE bits, and runs with no others.
  */
 #if defined(__AVX512F__)
 enum { VW = 16 }; /* floats in a vector */
 #elif defined(__AVX2__)
 enum { VW = 8 };
+#elif defined(CPU_SVE)
+enum { VW = CPU_SVE / 32 };
 #else
 enum { VW = 4 };
 #endif
@@ -35,6 +39,15 @@ typedef int32_t vi __attribute__((vector_size(4 * VW)));
 typedef uint32_t vu __attribute__((vector_size(4 * VW)));
 
 #define VEC_FN static inline __attribute__((always_inline, unused))
+
+#if defined(CPU_SVE)
+/* The same vectors, as the types that the functions of SVE take. */
+typedef svfloat32_t sf __attribute__((arm_sve_vector_bits(CPU_SVE)));
+typedef svint32_t si __attribute__((arm_sve_vector_bits(CPU_SVE)));
+typedef svuint32_t su __attribute__((arm_sve_vector_bits(CPU_SVE)));
+#define SVE_ALL      svptrue_b32()
+#define SVE_FIRST(n) svwhilelt_b32_s64(0, n)
+#endif
 
 VEC_FN vf vf_load(const float *p)
 {
@@ -55,6 +68,8 @@ VEC_FN vf vf_set(float x)
     return (vf)_mm512_set1_ps(x);
 #elif defined(__AVX2__)
     return (vf)_mm256_set1_ps(x);
+#elif defined(CPU_SVE)
+    return (vf)(sf)svdup_n_f32(x);
 #else
     return (vf){ x, x, x, x };
 #endif
@@ -75,6 +90,8 @@ VEC_FN vf vf_load_n(const float *p, int64_t n)
     return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
 #elif defined(__AVX2__)
     return (vf)_mm256_maskload_ps(p, (__m256i)vi_first(n));
+#elif defined(CPU_SVE)
+    return (vf)(sf)svld1_f32(SVE_FIRST(n), p);
 #elif defined(CPU_NEON)
     const vf none = { 0 };
 
@@ -113,6 +130,8 @@ VEC_FN void vf_store_n(float *p, vf v, int64_t n)
     }
     if (n & 1)
         _mm_store_ss(p, part);
+#elif defined(CPU_SVE)
+    svst1_f32(SVE_FIRST(n), p, (sf)v);
 #elif defined(CPU_NEON)
     if (n & 2)
         vst1_f32(p, vget_low_f32((float32x4_t)v));
@@ -133,6 +152,8 @@ VEC_FN vf vf_select(vi mask, vf a, vf b)
                                     (__m512)b, (__m512)a);
 #elif defined(__AVX2__)
     return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+#elif defined(CPU_SVE)
+    return (vf)(sf)svsel_f32(svcmpne_n_s32(SVE_ALL, (si)mask, 0), (sf)a, (sf)b);
 #elif defined(CPU_NEON)
     return (vf)vbslq_f32((uint32x4_t)mask, (float32x4_t)a, (float32x4_t)b);
 #else
@@ -152,6 +173,8 @@ VEC_FN vf vf_sqrt(vf a)
     return (vf)_mm512_sqrt_ps((__m512)a);
 #elif defined(__AVX2__)
     return (vf)_mm256_sqrt_ps((__m256)a);
+#elif defined(CPU_SVE)
+    return (vf)(sf)svsqrt_f32_x(SVE_ALL, (sf)a);
 #elif defined(CPU_NEON)
     return (vf)vsqrtq_f32((float32x4_t)a);
 #else
@@ -166,8 +189,9 @@ VEC_FN vf vf_sqrt(vf a)
 
 /*
  * Over the elements: the upper half is added to the lower one until one number
- * is left, so the order is fixed.  gcc 12 compiles the plain loop to stores and
- * loads, which cost as much as many products.
+ * is left, so the order is fixed; with SVE, neighbours are added.  gcc 12
+ * compiles the plain loop to stores and loads, which cost as much as many
+ * products.
  */
 #if defined(__AVX2__)
 VEC_FN float vf_sum(vf a)
@@ -183,6 +207,11 @@ VEC_FN float vf_sum(vf a)
 
     x = _mm_add_ps(x, _mm_movehl_ps(x, x));
     return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+#elif defined(CPU_SVE)
+VEC_FN float vf_sum(vf a)
+{
+    return svaddv_f32(SVE_ALL, (sf)a);
 }
 #elif defined(CPU_NEON)
 VEC_FN float vf_sum(vf a)
@@ -231,6 +260,8 @@ VEC_FN vf vf_zip_low(vf a, vf b)
     return (vf)_mm256_permute2f128_ps(_mm256_unpacklo_ps((__m256)a, (__m256)b),
                                       _mm256_unpackhi_ps((__m256)a, (__m256)b),
                                       0x20);
+#elif defined(CPU_SVE)
+    return (vf)(sf)svzip1_f32((sf)a, (sf)b);
 #else
     return (vf){ a[0], b[0], a[1], b[1] };
 #endif
@@ -248,6 +279,8 @@ VEC_FN vf vf_zip_high(vf a, vf b)
     return (vf)_mm256_permute2f128_ps(_mm256_unpacklo_ps((__m256)a, (__m256)b),
                                       _mm256_unpackhi_ps((__m256)a, (__m256)b),
                                       0x31);
+#elif defined(CPU_SVE)
+    return (vf)(sf)svzip2_f32((sf)a, (sf)b);
 #else
     return (vf){ a[2], b[2], a[3], b[3] };
 #endif
@@ -316,6 +349,13 @@ VEC_FN vf vf_from_half(vh h, enum dtype type)
     if (type == DT_F16)
         return (vf)_mm256_cvtph_ps((__m128i)h);
     return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)h), 16);
+#elif defined(CPU_SVE)
+    const vu wide = __builtin_convertvector(h, vu);
+
+    if (type == DT_F16)
+        return (vf)(sf)svcvt_f32_f16_x(SVE_ALL,
+                                       svreinterpret_f16_u32((su)wide));
+    return (vf)(wide << 16);
 #elif defined(CPU_NEON)
     if (type == DT_F16)
         return (vf)vcvt_f32_f16((float16x4_t)h);
@@ -331,37 +371,34 @@ VEC_FN vf vf_from_half(vh h, enum dtype type)
 
 VEC_FN vh vf_to_half(vf v, enum dtype type)
 {
-#if defined(__AVX2__) || defined(CPU_NEON)
-    vu u = (vu)v;
+#if defined(__AVX2__) || defined(CPU_SVE) || defined(CPU_NEON)
     const vu nan = (vu)(v != v);
-    vu bf;
-#endif
+    vu u = (vu)v, bf = u >> 16;
 
+    if (type == DT_F16) {
 #if defined(__AVX512F__)
-    if (type == DT_F16)
         return (vh)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT |
                                                   _MM_FROUND_NO_EXC);
-    bf = (vu)_mm512_srli_epi32((__m512i)u, 16);
-    u += 0x7fffu + (bf & 1u);
-    bf = (bf | 0x40u) & nan;
-    u = (vu)_mm512_srli_epi32((__m512i)u, 16);
-    return (vh)_mm512_cvtepi32_epi16((__m512i)((u & ~nan) | bf));
 #elif defined(__AVX2__)
-    if (type == DT_F16)
         return (vh)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT |
                                                   _MM_FROUND_NO_EXC);
-    bf = (vu)_mm256_srli_epi32((__m256i)u, 16);
+#elif defined(CPU_SVE)
+        u = (vu)(su)svreinterpret_u32_f16(svcvt_f16_f32_x(SVE_ALL, (sf)v));
+        return __builtin_convertvector(u, vh);
+#else
+        return (vh)vcvt_f16_f32((float32x4_t)v);
+#endif
+    }
     u += 0x7fffu + (bf & 1u);
-    bf = (bf | 0x40u) & nan;
-    u = ((vu)_mm256_srli_epi32((__m256i)u, 16) & ~nan) | bf;
+    u = (u >> 16 & ~nan) | ((bf | 0x40u) & nan);
+#if defined(__AVX512F__)
+    return (vh)_mm512_cvtepi32_epi16((__m512i)u);
+#elif defined(__AVX2__)
     return (vh)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)u),
                                 _mm256_extracti128_si256((__m256i)u, 1));
-#elif defined(CPU_NEON)
-    if (type == DT_F16)
-        return (vh)vcvt_f16_f32((float32x4_t)v);
-    bf = u >> 16;
-    u += 0x7fffu + (bf & 1u);
-    return (vh)vmovn_u32((uint32x4_t)((u >> 16 & ~nan) | ((bf | 0x40u) & nan)));
+#else
+    return __builtin_convertvector(u, vh);
+#endif
 #else
     vh h = { 0 };
 

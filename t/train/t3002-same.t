@@ -42,7 +42,7 @@ most=$(sort -g order | awk '{ x = $1 } END { if (NR == 3 && x > 0 && x < 1e-6)
 test -n "$most"
 ok $? "another order of the sums changes the losses, by less than 1e-6" \
     "$(cat order)"
-for isa in avx512 avx2 neon c; do
+for isa in avx512 avx2 sve512 sve256 neon c; do
     if ! GTRAIN_ISA=$isa train $isa --set train.threads=2; then
         if grep -q 'does not have it' $isa.out; then
             skip "$isa gives the losses of the others" "this CPU has no $isa"

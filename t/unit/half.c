@@ -188,6 +188,8 @@ int main(void)
         check_rounding(&formats[i]);
         check_cast(&formats[i], "avx512");
         check_cast(&formats[i], "avx2");
+        check_cast(&formats[i], "sve512");
+        check_cast(&formats[i], "sve256");
         check_cast(&formats[i], "neon");
         check_cast(&formats[i], "c");
     }

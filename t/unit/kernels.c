@@ -146,7 +146,7 @@ static void check_device(const char *name)
 static void check_cpu(void)
 {
     static const char *const isas[] = {
-        "avx512bf16", "avx512", "avx2", "neon", "c", NULL,
+        "avx512bf16", "avx512", "avx2", "sve512", "sve256", "neon", "c", NULL,
     };
     const char *asked = getenv("GTRAIN_ISA");
 

@@ -238,11 +238,15 @@ int main(void)
     check_threads("avx512bf16");
     check_threads("avx512");
     check_threads("avx2");
+    check_threads("sve512");
+    check_threads("sve256");
     check_threads("neon");
     check_threads("c");
     check_caches("avx512bf16");
     check_caches("avx512");
     check_caches("avx2");
+    check_caches("sve512");
+    check_caches("sve256");
     check_caches("neon");
     check_caches("c");
     check_table();

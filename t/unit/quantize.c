@@ -181,6 +181,8 @@ int main(void)
     ok(scale[0][0] == 0.0f && q[0][0] == 0x88, "a group of zeros has scale 0");
     check("avx512");
     check("avx2");
+    check("sve512");
+    check("sve256");
     check("neon");
     check("c");
     return done_testing();

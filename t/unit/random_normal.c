@@ -67,6 +67,8 @@ int main(void)
 {
     check("avx512");
     check("avx2");
+    check("sve512");
+    check("sve256");
     check("neon");
     check("c");
     return done_testing();
