@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/spawn.h"
 
 #ifndef CUDA_LIBDIR
 #define CUDA_LIBDIR ""
@@ -42,10 +44,12 @@ static void *open_any(const char *folder, const char *names)
 }
 
 /* Where Python installs NVIDIA's libraries, each in lib/ of a folder of its
- * own: in an environment, for a user, and for all. */
+ * own: in the environment that this program lies in, in the active one, for a
+ * user, and for all. */
 static const struct {
     const char *variable, *pattern;
 } python[] = {
+    { NULL, "lib/python3*/site-packages/nvidia" },
     { "VIRTUAL_ENV", "lib/python3*/site-packages/nvidia" },
     { "CONDA_PREFIX", "lib/python3*/site-packages/nvidia" },
     { "HOME", ".local/lib/python3*/site-packages/nvidia" },
@@ -57,20 +61,23 @@ static const struct {
 /* The folders lib of all packages. */
 static void find_python(glob_t *out)
 {
-    int flags = 0;
+    char *own = spawn_beside("..", X_OK);
 
     *out = (glob_t){ 0 };
     for (size_t i = 0; i < sizeof python / sizeof *python; i++) {
-        const char *root = python[i].variable ? getenv(python[i].variable) : "";
-        char pattern[512];
+        const bool whole = python[i].pattern[0] == '/';
+        const char *root = whole                ? ""
+                           : python[i].variable ? getenv(python[i].variable)
+                                                : own;
+        char pattern[4352];
 
-        if (!root || (python[i].variable && root[0] != '/'))
+        if (!root || (!whole && root[0] != '/'))
             continue;
         snprintf(pattern, sizeof pattern, "%s%s%s/*/lib", root,
                  *root ? "/" : "", python[i].pattern);
-        glob(pattern, flags, NULL, out);
-        flags = GLOB_APPEND;
+        glob(pattern, GLOB_APPEND, NULL, out);
     }
+    free(own);
 }
 
 static void *open_in_python(const char *names)

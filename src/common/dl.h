@@ -20,9 +20,10 @@
  *
  * names is a list of file names, separated by blanks, which are tried in turn:
  * first in the packages of Python, which users choose, and where pip installs
- * NVIDIA's libraries: in site-packages/nvidia/NAME/lib of $VIRTUAL_ENV,
- * $CONDA_PREFIX, the user's folder .local, /usr/local and /usr; then in the
- * CUDA toolkit that configure found; then where the system looks.
+ * NVIDIA's libraries: in site-packages/nvidia/NAME/lib of the environment that
+ * the program is in, $VIRTUAL_ENV, $CONDA_PREFIX, the user's folder .local,
+ * /usr/local and /usr; then in the CUDA toolkit that configure found; then
+ * where the system looks.
  * The name of a symbol that was renamed may be such a list, too; the pointer to
  * one that is missing stays NULL if "?" is in that list.  A library stays open
  * until the program ends.

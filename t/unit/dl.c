@@ -40,7 +40,24 @@ static void check_preload(const char *lib)
     free(file);
 }
 
-int main(void)
+/* A copy of this program in the folder bin beside the packages; called with a
+ * name, it opens that library. */
+static void check_own(const char *folder, struct err *e)
+{
+    char *bin = path_join(folder, "bin"), command[256];
+    int status;
+
+    ok(path_make(bin, e) == 0, "there is a folder of programs");
+    snprintf(
+        command, sizeof command,
+        "cp \"$(readlink /proc/$PPID/exe)\" %s/own && %s/own libgt-test.so.1",
+        bin, bin);
+    status = system(command);
+    ok(status == 0, "a program finds the packages of its own environment");
+    free(bin);
+}
+
+int main(int argc, char **argv)
 {
     char folder[] = "/tmp/gt-dl-XXXXXX";
     void *address = dlsym(RTLD_DEFAULT, "labs");
@@ -49,6 +66,8 @@ int main(void)
     char *lib, *file;
     Dl_info self;
 
+    if (argc > 1)
+        return dl_load(&got, symbols, argv[1], &e) < 0;
     if (!mkdtemp(folder))
         return 1;
     lib = path_join(folder, "lib/python3.99/site-packages/nvidia/x/lib");
@@ -62,6 +81,7 @@ int main(void)
     ok(dl_load(&got, symbols, "libgt-test.so.2 libgt-test.so.1", &e) < 0 &&
            e.kind == ERR_MISSING,
        "a library is not found where nobody looks");
+    check_own(folder, &e);
     setenv("VIRTUAL_ENV", folder, 1);
     ok(dl_load(&got, symbols, "libgt-test.so.2 libgt-test.so.1", &e) == 0 &&
            got.absolute && got.absolute(-7) == 7,
