@@ -28,7 +28,7 @@ while IFS='|' read -r path command; do
     test $status -eq 0 -a "${n:-0}" -gt 0 || bad="without it: $(cat err)"
     cp out whole
     failed=0
-    for at in $(seq 1 $((1 + ${n:-0} / 16)) "${n:-0}"); do
+    for at in $(seq 1 $((1 + ${n:-0} / $(repeats 4 16))) "${n:-0}"); do
         rm -rf imp r && cp -R seed r
         "$build/t/lib/disturb" -c read -p "$path" -n "$at" -e EIO \
             sh -c "$command" >out 2>err

@@ -81,7 +81,7 @@ while IFS='|' read -r name path command; do
         continue
     fi
     bad='' n=0
-    for seed in $(seq 0 "$(or_long 8)"); do
+    for seed in $(seq 0 "$(or_long "$(repeats 2 8)")"); do
         rm -rf case && mkdir -p case/in case/out
         cp -R "good/$path" good/read.py case/in
         test "$seed" = 0 || perl mutate.pl "$seed" "case/in/$path"

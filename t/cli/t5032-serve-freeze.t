@@ -4,18 +4,24 @@
 . "$top/t/lib/fixtures.sh"
 perl -MJSON::PP -e 1 2>/dev/null || skip_all "no perl with JSON::PP"
 
-frozen() { # EXPRESSION: what Perl makes of $j, the data in page.html
-    perl -MJSON::PP -0777 -ne '
-        BEGIN { $ask = shift @ARGV; binmode STDOUT, ":utf8" }
+freeze() { # OPTION...: write page.html
+    rm -f data
+    gtrack serve --freeze page.html "$@"
+}
+frozen() { # EXPRESSION: what Perl makes of $j, the data in page.html, read once
+    test -e data || perl -MJSON::PP -MStorable -0777 -ne '
         m|id="frozen">(.*?)</script>|s or die "no data\n";
-        $j = decode_json($1)->{requests};
+        store(decode_json($1)->{requests}, "data")' page.html
+    perl -MJSON::PP::Boolean -MStorable -e '
+        $j = retrieve("data");
+        binmode STDOUT, ":utf8";
         ($figure) = map { $j->{$_} } grep { m|^/api/figure.*kind=loss| && !/x=/ } keys %$j;
-        print eval($ask), "\n"; die $@ if $@' "$1" page.html
+        print eval($ARGV[0]), "\n"; die $@ if $@' "$1"
 }
 
 make_store rates resume
 printf '{"train/loss": 1}\n' | gtrack log '</script><b>bold' 2>/dev/null
-gtrack serve --freeze page.html >out 2>err
+freeze >out 2>err
 is $? 0 "serve writes the page into a file"
 test ! -s out
 ok $? "a frozen page has no URL"
@@ -40,7 +46,7 @@ else
     skip "the script of a frozen page can be read" "no node"
 fi
 
-gtrack serve --freeze page.html run1 "params.optim.lr = 0.0012" 2>err
+freeze run1 "params.optim.lr = 0.0012" 2>err
 is "$(frozen 'join " ", map { $_->{name} } map { @{$j->{$_}{rows}} }
     grep { m|^/api/runs| } keys %$j')" "run3 run1" \
     "runs and filters say what a frozen page has"
@@ -56,8 +62,8 @@ is "$(frozen 'join " ", map { /param=([^&]*)/ } sort grep {
     m|metric=val/loss&param=| } keys %$j')" "optim.lr" \
     "a frozen page has the sweep over a parameter"
 
-"$build/t/lib/mkruns" many big:20:100000
-gtrack serve -r many --freeze page.html 2>err
+"$build/t/lib/mkruns" many big:20:20000
+freeze -r many 2>err
 test "$(wc -c <page.html)" -lt 3000000
 ok $? "a frozen page of 20 long runs is small" "$(wc -c <page.html) bytes"
 is "$(frozen 'scalar grep { !$_->{faint} } @{$figure->{panels}[0]{curves}}')" 20 \
@@ -66,7 +72,7 @@ is "$(frozen '@{$figure->{panels}[0]{curves}[0]{x}} > 500 ? "many" : "few"')" \
     many "a frozen curve has enough points to be zoomed"
 
 make_store grid
-gtrack serve --freeze page.html "name like 'grid%'" 2>err
+freeze "name like 'grid%'" 2>err
 is "$(frozen 'my ($k) = grep { /param=optim.lr,model.width/ } sort keys %$j;
     scalar grep { $_ } @{$j->{$k}{panels}[0]{heat}{cells}}')" 12 \
     "a frozen page has the map over the parameters of a grid"

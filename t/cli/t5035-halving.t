@@ -76,7 +76,10 @@ is "$(column status | tr '\n' ' ')" \
 like err "4 of 6 cells are done" "the message counts the cells that are done"
 like err "1 of 6 cells failed" "the message counts the cells that failed"
 
-# Values that are chosen by the results.
+# Values that are chosen by the results.  Each cell looks through all runs of the
+# store, so those of the sweeps before make it slow.
+afresh() { rm -rf mlruns; }
+afresh
 cat >bowl.sh <<'END'
 #!/bin/sh
 exec ./train.sh "$(awk -v x="$1" -v c="$2" \
@@ -97,6 +100,7 @@ awk 'NR == 1 || (NR <= 10 && $1 < a) { a = $1 } NR == 11 || (NR > 10 && $1 < b) 
     END { exit !(b < a / 10) }' values
 ok $? "the best cell that is chosen by results is better than the best random one" \
     "$(cat values)"
+afresh
 tpe two --set sweep.samples=20
 tpe two --set sweep.samples=30
 cmp -s one/manifest.tsv two/manifest.tsv
@@ -157,6 +161,7 @@ printf 'extends = c.ini\n[grid]\nopt = sgd, adam if deep = 1\n' >after.ini
 gtrack sweep -c after.ini -- true >out 2>err
 like err "after.ini:3: opt depends on an axis after it" \
     "an axis that is replaced cannot depend on one after it"
+afresh
 gtrack sweep -o tpe-if --random 'opt=choice(sgd, adam)' --set sweep.sampler=tpe \
     --random 'm=uniform(0, 1) if opt = sgd' --set sweep.samples=30 --tsv \
     -- ./train.sh '0{m}' >out 2>err
@@ -189,6 +194,7 @@ share() {
     gtrack sweep -o shared $halving --set sweep.metric=val/loss --grid x=1,2,3,4,5,6 "$@" \
         -- ./train.sh '{x}' '{sweep.steps}'
 }
+afresh
 pids=
 for i in 1 2 3; do
     share --join >"out.$i" 2>"err.$i" &
@@ -223,6 +229,7 @@ PATH=$dir/bin:$PATH gtrack sweep -o array -j 3 --slurm $halving --grid x=1,2,3,4
     -- ./train.sh '{x}' '{sweep.steps}' >out 2>err
 is "$? $(cat arrays) $(calls array)" \
     "0 0-2  6 2 2 6 " "the tasks of an array job of Slurm share a search" "$(cat tasks.log)"
+afresh
 PATH=$dir/bin:$PATH gtrack sweep -o atpe -j 2 --slurm --random 'x=uniform(0, 1)' \
     --set sweep.sampler=tpe --set sweep.samples=14 -- ./train.sh '{x}' >out 2>err
 gtrack sweep status -o atpe --random 'x=uniform(0, 1)' --set sweep.sampler=tpe \
@@ -230,6 +237,7 @@ gtrack sweep status -o atpe --random 'x=uniform(0, 1)' --set sweep.sampler=tpe \
 is "$(cat arrays) $(column status | sort | uniq -c | tr -s ' ')" "0-1  14 FINISHED" \
     "the tasks of an array job choose values by the results of all"
 
+afresh
 # A group of seeds that continues is shared, too: each seed awaits the other one.
 cat >pair.sh <<'END'
 #!/bin/sh
@@ -261,7 +269,7 @@ is "$(sort pairs | tr '\n' ' ')" "1 2 " \
 mkfifo wait
 # shellcheck disable=SC2086
 gtrack sweep --join -o left $halving --grid x=1,2 -- sh -c \
-    'test -e go || { : >started; read -r _ <wait; }; exec ./train.sh {x} {sweep.steps}' >out 2>err &
+    'test -e go || { echo >started; read -r _ <wait; }; exec ./train.sh {x} {sweep.steps}' >out 2>err &
 pid=$!
 await_file started
 kill -TERM $pid
@@ -270,7 +278,7 @@ status=$?
 : >go
 # shellcheck disable=SC2086
 gtrack sweep --join -o left $halving --grid x=1,2 -- sh -c \
-    'test -e go || { : >started; read -r _ <wait; }; exec ./train.sh {x} {sweep.steps}' >out 2>err
+    'test -e go || { echo >started; read -r _ <wait; }; exec ./train.sh {x} {sweep.steps}' >out 2>err
 gtrack sweep status -o left --grid x=1,2 --tsv >out 2>err
 is "$status $(steps)$(column status | sort -u)" "75 6 2 FINISHED" \
     "a cell that a process was stopped in is run by the next one"

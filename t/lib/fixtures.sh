@@ -8,7 +8,7 @@
 #                       since measuring it takes longer than the training.
 #   g ARGUMENT...       run gtrack; its output goes to the files out and err
 #   holds FILE TEXT     succeed when FILE holds exactly TEXT and a newline
-#   await_file FILE     wait until FILE has content, ten seconds at most
+#   await_file FILE     wait until FILE has content; after a minute say so and fail
 #   make_store KIND...  make runs of these kinds (see mkruns.c) in a store that
 #                       gtrack and gplot find
 #   make_train_sh       write train.sh VALUE [STEPS], the program of a cell, which
@@ -98,7 +98,8 @@ holds() {
 
 await_file() {
     perl -e 'for (1 .. 3000) { exit 0 if -s $ARGV[0];
-        select undef, undef, undef, .02 } exit 1' "$1"
+        select undef, undef, undef, .02 }
+        warn "after a minute, $ARGV[0] has no content\n"; exit 1' "$1"
 }
 
 make_store() {

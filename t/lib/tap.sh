@@ -22,6 +22,7 @@
 #   thorough                    is this `make check-all` or `make check-long`,
 #                               which have the emulated GPU?
 #   takes_minutes               ends a test file that only these run
+#   repeats FEW MANY            prints MANY in these, and FEW in `make check`
 #   done_testing                prints the plan; the last line of every test
 #
 # A test that fails shows DETAILS, or else the ends of the files out, err and
@@ -123,6 +124,14 @@ thorough() {
 
 takes_minutes() {
     thorough || skip_all "make check-all runs this"
+}
+
+repeats() {
+    if thorough; then
+        echo "$2"
+    else
+        echo "$1"
+    fi
 }
 
 done_testing() {

@@ -28,7 +28,7 @@ costs() {
     is "$bad" "" "$mode on $count ranks keeps and sends what plan says ($*)"
 }
 costs ddp 1
-for count in 2 3 4; do
+for count in $(repeats 3 '2 3 4'); do
     for mode in ddp zero1 zero2 fsdp; do
         costs $mode "$count"
     done
@@ -62,7 +62,7 @@ is "$(($(sent ddp bf16) * 2))" "$(sent ddp fp32)" \
 
 # losses: those of the last run
 losses() { awk '{ print $2 }' run/0/*/metrics/train/loss; }
-for count in 2 20; do
+for count in $(repeats 2 '2 20'); do
     for type in fp32 bf16; do
         rm -rf run
         "$gtrain" -q --config c.ini --ranks "$count" --root run \
