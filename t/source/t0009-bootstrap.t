@@ -100,10 +100,10 @@ mkdir tools
 for tool in sh cat dirname sed mktemp rm sort tr tail id; do
     ln -s "$(command -v $tool)" tools/$tool
 done
-tells() {  # MANAGER: what bootstrap says to type
+tells() {  # MANAGER [WORD]: what bootstrap says to type
     cp "$top/bootstrap" tree/bootstrap
     stub "tools/$1" </dev/null
-    env -i PATH="$PWD/tools" tree/bootstrap build 2>&1 | tr '\n' ' '
+    env -i PATH="$PWD/tools" tree/bootstrap "${2:-build}" 2>&1 | tr '\n' ' '
     rm "tools/$1"
 }
 tells apt-get >said-apt-get
@@ -118,6 +118,9 @@ like said-apk 'sudo apk add build-base .*cmd:autoreconf .*pc:jansson .*pc:libzst
     "a system with apk is told modules, commands and the C library's headers"
 like said-pacman 'sudo pacman -S --needed base-devel curl jansson libinih libyaml perl zlib  and.* gnuplot isa-l libmicrohttpd openmpi sqlite zstd ' \
     "a system with pacman is told the names of Arch"
+tells pacman packages >said-pacman
+like said-pacman ' clang .*poppler .*xz ' "pacman is told the names of what the tests use, too"
+unlike said-pacman 'clang-format\|-utils' "pacman is told none of the names of Debian for it"
 
 # configure with a stand-in for nvcc, of which only GT_CHECK_CUDA is run
 rm -r bin
