@@ -30,17 +30,19 @@ is "$(status)" 200 "a run is shown"
 is "$(json '$j->{name} . " " . $j->{status}')" "run1 FINISHED" \
     "a run has its name and its status"
 is "$(json '$j->{note}')" '*good* <b>' "a note is sent as it is"
-is "$(json 'join "", map { $_->[1] } grep { $_->[0] eq "phase" } @{$j->{tags}}')" \
-    first "a run has its tags"
+is "$(json '$j->{tags}{phase}')" first "a run has its tags"
 is "$(json 'join "", map { $_->[1] } grep { $_->[0] eq "optim.lr" }
-    @{$j->{params}}')" 0.0003 "a run has its parameters"
+    @{$j->{tables}{Parameters}}')" 0.0003 "a run has its parameters"
+is "$(json 'join " ", @{$j->{tables}{Metrics}[0]}[0, 1]')" "name last" \
+    "a run has a table of its metrics"
 is "$(json 'join " ", map { "$_->{path}:$_->{type}" } @{$j->{artifacts}}')" \
     'folder:link link.txt:link log.txt:text odd"name.png:image page.html:text plot.svg:image samples/step-00000010.txt:text table.csv:csv' \
     "artifacts have a type, and links that leave the run are named so"
 eval "$(json '$j->{command}') --tsv" >text
 like text "^run${tab}name${tab}run1" "the command of a run shows the run"
 ask "/api/run?id=$(gtrack where resumed | sed 's|.*/||')"
-is "$(json 'join " ", map { $_->{attempt} } @{$j->{attempts}}')" "1 2" \
+is "$(json 'join " ", map { $_->[0] } @{$j->{tables}{Attempts}}')" \
+    "attempt 1 2" \
     "a resumed run has its attempts"
 ask "/api/run?id=$(gtrack where norms | sed 's|.*/||')"
 is "$(json '$j->{health}{text} =~ /(All.*? at step \d+\.)/')" \

@@ -9,31 +9,12 @@ import { markdown_nodes } from "./markdown.js";
 import { Media } from "./media.js";
 import { server } from "./server.js";
 import { change, state } from "./state.js";
-import { date_text, number_text } from "./text.js";
-
-function value_text(key, v) {
-    if (v === null || v === undefined)
-        return "";
-    if (/_ms$|^(started|ended|time)$/.test(key) && v > 1e11)
-        return date_text(v);
-    return typeof v === "object" ? JSON.stringify(v) : number_text(v);
-}
-
-/* A table of objects with the same keys, or of pairs. */
-function records(list) {
-    if (Array.isArray(list[0]))
-        return [plain_table([["name", "value"],
-            ...list.map(([k, v]) => [k, value_text(k, v)])])];
-    const keys = Object.keys(list[0]);
-
-    return [plain_table([keys.map((k) => k.replace(/_ms$/, "")),
-        ...list.map((r) => keys.map((k) => value_text(k, r[k])))])];
-}
 
 /* Tags that begin so are for the programs themselves. */
 function pairs_of(tags) {
-    return (Array.isArray(tags) ? tags : Object.entries(tags ?? {}))
-        .filter(([key]) => !/^(mlflow|gtrack)\./.test(key));
+    return Object.entries(tags).filter(
+        ([key]) => !/^(mlflow|gtrack)\./.test(key),
+    );
 }
 
 export class RunView {
@@ -196,10 +177,8 @@ export class RunView {
 
         this.show_part("Log", [state.id], () =>
             [log.root], this.log_part);
-        this.show_part("Parameters", run.params, records);
-        this.show_part("Metrics", run.metrics, records);
-        this.show_part("Attempts", run.attempts, records);
-        this.show_part("Inputs", run.inputs, records);
+        for (const [title, rows] of Object.entries(run.tables))
+            this.show_part(title, rows.slice(1), () => [plain_table(rows)]);
         this.show_part("Artifacts", run.artifacts, (files) =>
             file_section(state.id, files));
         this.show_part("Again", run.again ? [run.again] : [], ([line]) =>

@@ -47,13 +47,6 @@ export function duration_text(ms) {
     return `${(s / 86400).toFixed(1)} days`;
 }
 
-export function date_text(ms) {
-    const d = new Date(ms), two = (n) => String(n).padStart(2, "0");
-
-    return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ` +
-        `${two(d.getHours())}:${two(d.getMinutes())}`;
-}
-
 const hiding = new RegExp("[\\u00ad\\u061c\\u200b\\u200e\\u200f" +
     "\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb" +
     "\\u{e0000}-\\u{e007f}]", "gu");

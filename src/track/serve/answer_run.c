@@ -14,6 +14,7 @@
 #include "store/read/run_rate.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"
+#include "track/runs/track.h"
 #include "track/serve/file_kind.h"
 #include "common/buf.h"
 #include "common/num.h"
@@ -160,97 +161,100 @@ static void run_health(struct buf *text, struct buf *command,
     say_end(text, r, now_ms);
 }
 
-static void write_pair(struct emit *o, const char *key, const char *value)
+/* -- tables ---------------------------------------------------------------- */
+
+static void fill_params(struct table *t, const struct run_info *r)
 {
-    if (!value)
-        return;
-    emit_array(o, NULL);
-    emit_text(o, NULL, key);
-    emit_text(o, NULL, value);
-    emit_array_end(o);
+    table_columns(t, "name", "value", NULL);
+    for (size_t i = 0; i < r->n_params; i++) {
+        table_text(t, r->params[i].key);
+        table_text(t, r->params[i].value);
+    }
 }
 
-static void write_pairs(struct emit *o, const char *key,
-                        const struct pair *pair, size_t n)
-{
-    emit_array(o, key);
-    for (size_t i = 0; i < n; i++)
-        write_pair(o, pair[i].key, pair[i].value);
-    emit_array_end(o);
-}
-
-static void write_metrics(struct emit *o, const struct run_info *r)
+static void fill_metrics(struct table *t, const struct run_info *r)
 {
     struct err e = { 0 };
 
-    emit_array(o, "metrics");
+    table_columns(t, "name", "last", "step", "lowest", "at step", "highest",
+                  "at step ", "mean", "points", "not finite", NULL);
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct metric_sum *m = &r->metrics[i];
 
-        emit_object(o, NULL);
-        emit_text(o, "name", m->key);
-        emit_real(o, "last", m->last);
-        emit_int(o, "step", m->last_step);
-        emit_real(o, "lowest", m->min);
-        emit_int(o, "at step", m->min_step);
-        emit_real(o, "highest", m->max);
-        emit_int(o, "at step ", m->max_step);
-        emit_real(o, "mean",
-                  run_rate_is(m->key) ? run_rate(r, m->key, &e) : m->mean);
-        emit_int(o, "points", m->count);
-        emit_int(o, "not finite", m->nonfinite);
-        emit_object_end(o);
+        table_text(t, m->key);
+        table_real(t, m->last);
+        table_int(t, m->last_step);
+        table_real(t, m->min);
+        table_int(t, m->min_step);
+        table_real(t, m->max);
+        table_int(t, m->max_step);
+        table_real(t, run_rate_is(m->key) ? run_rate(r, m->key, &e) : m->mean);
+        table_int(t, m->count);
+        table_int(t, m->nonfinite);
     }
     if (e.kind)
         log_lack(e.text);
-    emit_array_end(o);
 }
 
-static void write_time(struct emit *o, const char *key, int64_t ms)
+static void add_time(struct table *t, int64_t ms)
 {
-    if (ms)
-        emit_int(o, key, ms);
-    else
-        emit_null(o, key);
+    table_add(t, (struct table_cell){ .type = ms ? TABLE_TIME : TABLE_NONE,
+                                      .i = ms });
 }
 
-static void write_attempts(struct emit *o, const struct run_info *r)
+static void fill_attempts(struct table *t, const struct run_info *r)
 {
-    emit_array(o, "attempts");
+    table_columns(t, "attempt", "status", "started", "ended", "host", "user",
+                  "job", "cpus", "gpus", "reason", "command", NULL);
     for (int i = 0; i < r->attempts; i++) {
         const struct attempt *a = &r->attempt[i];
 
-        emit_object(o, NULL);
-        emit_int(o, "attempt", a->number);
-        emit_text(o, "status", run_status_word(a->status));
-        write_time(o, "started_ms", a->start_ms);
-        write_time(o, "ended_ms", a->end_ms);
-        emit_text(o, "host", a->host);
-        emit_text(o, "user", a->user);
-        emit_text(o, "job", a->job);
-        emit_int(o, "cpus", a->cpus);
-        emit_int(o, "gpus", a->gpus);
-        emit_text(o, "reason", a->reason);
-        emit_text(o, "command", a->command);
-        emit_object_end(o);
+        table_int(t, a->number);
+        table_text(t, run_status_word(a->status));
+        add_time(t, a->start_ms);
+        add_time(t, a->end_ms);
+        table_text(t, a->host);
+        table_text(t, a->user);
+        table_text(t, a->job);
+        table_int(t, a->cpus);
+        table_int(t, a->gpus);
+        table_text(t, a->reason);
+        table_text(t, a->command);
     }
-    emit_array_end(o);
 }
 
-static void write_inputs(struct emit *o, const struct run_info *r)
+static void fill_inputs(struct table *t, const struct run_info *r)
 {
-    emit_array(o, "inputs");
+    table_columns(t, "name", "digest", "context", "source", NULL);
     for (size_t i = 0; i < r->n_inputs; i++) {
-        const struct run_dataset *d = &r->inputs[i];
-
-        emit_object(o, NULL);
-        emit_text(o, "name", d->name);
-        emit_text(o, "digest", d->digest);
-        emit_text(o, "context", d->context);
-        emit_text(o, "source", d->source);
-        emit_object_end(o);
+        table_text(t, r->inputs[i].name);
+        table_text(t, r->inputs[i].digest);
+        table_text(t, r->inputs[i].context);
+        table_text(t, r->inputs[i].source);
     }
-    emit_array_end(o);
+}
+
+static void write_tables(struct emit *o, const struct run_info *r)
+{
+    static const struct {
+        const char *title;
+        void (*fill)(struct table *, const struct run_info *);
+    } tables[] = {
+        { "Parameters", fill_params },
+        { "Metrics", fill_metrics },
+        { "Attempts", fill_attempts },
+        { "Inputs", fill_inputs },
+    };
+
+    emit_object(o, "tables");
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        struct table t = TABLE_INIT("");
+
+        tables[i].fill(&t, r);
+        site_write_table(o, tables[i].title, &t, false);
+        table_clear(&t);
+    }
+    emit_object_end(o);
 }
 
 static void write_artifacts(struct emit *o, const struct file_tree *f)
@@ -307,11 +311,8 @@ static void write_run(struct emit *o, const struct live *l,
     emit_bool(o, "deleted", r->deleted);
     emit_text(o, "note", run_info_tag(r, "mlflow.note.content"));
     write_health(o, r, frozen);
-    write_pairs(o, "params", r->params, r->n_params);
-    write_pairs(o, "tags", r->tags, r->n_tags);
-    write_metrics(o, r);
-    write_attempts(o, r);
-    write_inputs(o, r);
+    track_emit_pairs(o, "tags", r->tags, r->n_tags);
+    write_tables(o, r);
     write_artifacts(o, f);
     write_commands(o, l, r);
     emit_object_end(o);

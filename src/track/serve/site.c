@@ -295,6 +295,7 @@ void site_write_table(struct emit *o, const char *key, struct table *t,
                       bool empty)
 {
     bool *used = xcalloc(t->n_columns, sizeof *used);
+    int *places = table_decimals(t);
     struct buf text = BUF_INIT;
 
     for (size_t i = 0; i < t->n_cells; i++)
@@ -309,7 +310,7 @@ void site_write_table(struct emit *o, const char *key, struct table *t,
         emit_array(o, NULL);
         for (size_t j = 0; j < t->n_columns; j++) {
             buf_trim(&text, 0);
-            table_cell_text(&text, table_cell(t, i, j), -1);
+            table_cell_text(&text, table_cell(t, i, j), places[j]);
             if (used[j])
                 emit_text(o, NULL, text.s);
         }
@@ -317,7 +318,7 @@ void site_write_table(struct emit *o, const char *key, struct table *t,
     }
     emit_array_end(o);
     buf_clear(&text);
-    free(used);
+    FREE(places, used);
 }
 
 void site_write_cell(struct emit *o, const struct table_cell *c, int decimals)
