@@ -23,6 +23,8 @@ struct curve_kind_line {
     int dash;
     bool ranks; /* a curve for each rank */
     bool gpu;   /* means something else on a CPU, and is left out there */
+    bool named; /* by the user: does not share the colour of its run */
+    bool right; /* belongs to the right axis */
 };
 
 struct curve_kind {

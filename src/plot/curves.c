@@ -344,20 +344,31 @@ static unsigned marks_of(const struct drawing *d,
     return (index == 0 ? ~(1U << SHOW_BEST) : 0) | (best ? 1U << SHOW_BEST : 0);
 }
 
+/* Of a metric that was named, a few values are points. */
+static enum style style_of(const struct curve_kind_line *l,
+                           const struct run_info *run, const char *key)
+{
+    const struct metric_sum *m = run_info_metric(run, key);
+
+    return l->named && !l->right && m && m->count < 40 ? STYLE_LINE_POINTS
+                                                       : l->style;
+}
+
+/* The curves of a line of the figure: one of each run, or of each rank. */
 static int draw_line(struct drawing *d, const struct curve_kind_line *l,
-                     int index, bool planned, struct err *e)
+                     int index, struct err *e)
 {
     enum { MOST_RANKS = 1024 };
     const char **key = xcalloc(MOST_RANKS, sizeof *key);
+    const struct curve_kind *kind = curve_kind_of_metric(l->names[0], NULL);
+    /* do the lines of a run share its colour? */
+    const bool own = d->together || (d->f->shared && !l->named);
     int ret = 0;
 
     for (size_t i = 0; i < d->set->n && ret == 0; i++) {
+        const struct run_info *run = &d->set->run[i];
         const size_t n =
-            is_drawn(d, i)
-                ? curve_kind_line_keys(&d->set->run[i], l, key, MOST_RANKS)
-                : 0;
-        /* do the lines of a run share its colour? */
-        const bool own = d->together || d->f->shared;
+            is_drawn(d, i) ? curve_kind_line_keys(run, l, key, MOST_RANKS) : 0;
 
         for (size_t k = 0; k < n && ret == 0; k++) {
             const int colour = n > 1 ? (int)k : own ? 0 : index;
@@ -366,10 +377,11 @@ static int draw_line(struct drawing *d, const struct curve_kind_line *l,
                                  .line = l->label,
                                  .kind = l->label,
                                  .names = l->names,
-                                 .style = l->style,
+                                 .style = style_of(l, run, key[k]),
                                  .slot = slot_of(d, i, colour),
-                                 .dash = n > 1 || own ? l->dash : 0,
-                                 .planned = planned,
+                                 .dash = n > 1 || own || l->right ? l->dash : 0,
+                                 .right = l->right,
+                                 .planned = kind && kind->planned,
                                  .marks = k == 0 ? marks_of(d, l, index) : 0 };
             char plain[256];
 
@@ -382,7 +394,7 @@ static int draw_line(struct drawing *d, const struct curve_kind_line *l,
                 d->lines_named = true;
             }
             /* the second line of a run differs by its dashes, too */
-            if (part.dash == 0 && index > 0 && own)
+            if (part.dash == 0 && index > 0 && own && !l->named)
                 part.dash = 1;
             ret = add_part(d, &part, e);
         }
@@ -393,53 +405,38 @@ static int draw_line(struct drawing *d, const struct curve_kind_line *l,
     return ret < 0 ? ret : draw_parts(d, e);
 }
 
+static bool is_found(const struct drawing *d, const struct curve_kind_line *l)
+{
+    for (size_t i = 0; i < d->set->n; i++)
+        if (curve_kind_line_key(&d->set->run[i], l))
+            return true;
+    return false;
+}
+
 static int add_y2(struct drawing *d, struct err *e)
 {
+    enum { OTHER = 3 }; /* its colour is not one of the first lines */
     const char *name = d->r->y2;
-    const char *const names[] = { name, NULL };
-    const struct curve_kind_line *line = NULL;
     const struct curve_kind *k = curve_kind_find(name);
-    const char *const *wanted = k ? k->line[0].names : names;
-    const char *label;
-    bool found = false;
+    const struct curve_kind_line *of = NULL;
+    struct curve_kind_line l = { .label = name, .names = { name } };
 
     if (k)
-        line = &k->line[0];
+        l = *(of = k->line);
     else
-        k = curve_kind_of_metric(name, &line);
-    label = !k ? name
-            : k->line[1].label
-                ? arena_printf(&d->f->mem, "%s, %s", k->title, line->label)
-                : line->label;
-    d->p->has_y2 = true;
+        k = curve_kind_of_metric(name, &of);
+    if (k)
+        l.label = k->line[1].label
+                      ? arena_printf(&d->f->mem, "%s, %s", k->title, of->label)
+                      : of->label;
+    l.style = STYLE_LINE;
+    l.dash = 2;
+    l.ranks = l.gpu = false;
+    l.named = l.right = d->p->has_y2 = d->lines_named = true;
     curve_kind_axis(k, name, &d->p->y2);
-    d->lines_named = true;
-    for (size_t i = 0; i < d->set->n; i++) {
-        const char *key = history_find(&d->set->run[i], wanted);
-        const struct part part = {
-            .run = i,
-            .key = key,
-            .names = wanted,
-            .line = label,
-            .kind = label,
-            .style = STYLE_LINE,
-            .slot = d->set->slot[i] + (d->together ? 0 : 3),
-            .dash = 2,
-            .right = true,
-            .planned = k && k->planned,
-        };
-
-        if (!key || !is_drawn(d, i))
-            continue;
-        found = true;
-        if (add_part(d, &part, e) < 0)
-            return -1;
-        if (d->r->stitch)
-            break;
-    }
-    return found ? draw_parts(d, e)
-                 : err_set(e, ERR_MISSING, "no run has the metric %s of --y2",
-                           name);
+    return is_found(d, &l) ? draw_line(d, &l, OTHER, e)
+                           : err_set(e, ERR_MISSING,
+                                     "no run has the metric %s of --y2", name);
 }
 
 static int draw_baselines(struct drawing *d, struct err *e)
@@ -483,58 +480,48 @@ static int draw_rest(struct drawing *d, struct err *e)
     return 0;
 }
 
-/* If only one line of a figure is there, the title says which: "Loss,
- * validation". */
-static void name_single_line(struct drawing *d, const struct curve_kind *k,
-                             const bool *found, int n)
+/* Draw lines over the axis that is chosen already. */
+static int draw_lines(struct drawing *d, const struct curve_kind_line *line,
+                      int n, struct err *e)
 {
-    for (int i = 0; i < KIND_LINES && n == 1 && d->p->title; i++)
-        if (found[i] && k->line[1].label && *k->line[i].label)
-            d->p->title = arena_printf(&d->f->mem, "%s, %s", d->p->title,
-                                       k->line[i].label);
+    history_axis(d->r, &d->p->x);
+    request_axes(d->r, d->p);
+    d->lines_named = n > 1;
+    d->many = is_many(d);
+    for (int i = 0; i < n; i++)
+        d->validates = d->validates || strcmp(line[i].label, "validation") == 0;
+    if (d->set->ramp && !d->r->group_by &&
+        (!d->f->shared || d->f->n_panels == 1))
+        d->p->ramp = d->set->ramp;
+    for (int i = 0; i < n; i++) {
+        note_caution(d, line[i].names[0]);
+        if ((d->r->group_by ? curves_group(d->b, d->p, &line[i], n > 1, e)
+                            : draw_line(d, &line[i], i, e)) < 0)
+            return -1;
+    }
+    return draw_rest(d, e);
 }
 
 int curves_kind(struct build *b, struct panel *p, const struct curve_kind *k,
                 struct err *e)
 {
     struct drawing d = drawing_of(b, p);
-    bool found[KIND_LINES] = { false };
-    int n = 0, index = 0;
+    struct curve_kind_line line[KIND_LINES];
+    int n = 0;
 
-    history_axis(d.r, &p->x);
-    curve_kind_axis(k, NULL, &p->y);
-    p->high_is_good = k->high_is_good;
-    request_axes(d.r, p);
-    for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
-        const struct curve_kind_line *l = &k->line[i];
-
-        for (size_t run = 0; run < d.set->n && !found[i]; run++)
-            found[i] = curve_kind_line_key(&d.set->run[run], l);
-        n += found[i];
-        d.validates =
-            d.validates || (found[i] && strcmp(l->label, "validation") == 0);
-    }
+    for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
+        if (is_found(&d, &k->line[i]))
+            line[n++] = k->line[i];
     if (n == 0)
         return curve_kind_none(k, d.set->run, d.set->n, e);
-    name_single_line(&d, k, found, n);
-    d.lines_named = n > 1;
-    for (int i = 0; i < KIND_LINES; i++)
-        if (found[i]) /* by the validation, the last line of a loss */
-            d.best = curve_kind_best(d.set->run, d.set->n, k->line[i].names);
-    d.many = is_many(&d);
-    if (d.set->ramp && !d.r->group_by && (!d.f->shared || d.f->n_panels == 1))
-        p->ramp = d.set->ramp;
-    for (int i = 0; i < KIND_LINES; i++) {
-        const struct curve_kind_line *l = &k->line[i];
-
-        if (found[i])
-            note_caution(&d, l->names[0]);
-        if (found[i] &&
-            (d.r->group_by ? curves_group(b, p, l, n > 1, e)
-                           : draw_line(&d, l, index++, k->planned, e)) < 0)
-            return -1;
-    }
-    return draw_rest(&d, e);
+    /* the title says which line it is, if there is just one: "Loss, train" */
+    if (n == 1 && p->title && k->line[1].label && *line[0].label)
+        p->title = arena_printf(&d.f->mem, "%s, %s", p->title, line[0].label);
+    curve_kind_axis(k, NULL, &p->y);
+    p->high_is_good = k->high_is_good;
+    /* by the validation, the last line of a loss */
+    d.best = curve_kind_best(d.set->run, d.set->n, line[n - 1].names);
+    return draw_lines(&d, line, n, e);
 }
 
 /* The metrics of all runs that match a pattern, each once. */
@@ -574,71 +561,27 @@ static int check_expression(const struct run_set *set, const char *text,
     return n > 0 && expression_check(text, &set->run[0], e) > 0 ? 0 : -1;
 }
 
-static int draw_metric(struct drawing *d, const char *key, int index,
-                       struct err *e)
+static int draw_metrics(struct build *b, const struct curve_kind_line *line,
+                        int n, struct err *e)
 {
-    const char *const names[] = { key, NULL };
+    const char *key = line[0].label;
     const struct curve_kind *k = curve_kind_of_metric(key, NULL);
-
-    for (size_t i = 0; i < d->set->n; i++) {
-        const struct metric_sum *m = run_info_metric(&d->set->run[i], key);
-        const struct part part = {
-            .run = i,
-            .key = key,
-            .line = key,
-            .kind = key,
-            .names = names,
-            .style = m && m->count < 40 ? STYLE_LINE_POINTS : STYLE_LINE,
-            .slot = d->set->slot[i] + (d->together ? 0 : index),
-            .dash = d->together ? index % PALETTE_DASHES : 0,
-            .planned = k && k->planned,
-            .marks = index == 0 ? ~0U : 0,
-        };
-
-        if (!history_find(&d->set->run[i], names) || !is_drawn(d, i))
-            continue;
-        if (add_part(d, &part, e) < 0)
-            return -1;
-        if (d->r->stitch)
-            break;
-    }
-    return draw_parts(d, e);
-}
-
-static int draw_metrics(struct build *b, struct panel *p, const char **key,
-                        size_t n, struct err *e)
-{
-    const struct curve_kind *k = curve_kind_of_metric(key[0], NULL);
+    struct panel *p = figure_panel(b->figure, NULL);
     struct drawing d = drawing_of(b, p);
 
     if (n == 1 && k) /* "loss" does not say which one */
-        p->title = arena_strdup(&d.f->mem, key[0]);
-    history_axis(d.r, &p->x);
-    curve_kind_axis(k, n == 1 ? key[0] : "value", &p->y);
-    p->high_is_good = curve_kind_high_is_good(key[0]);
-    request_axes(d.r, p);
-    d.lines_named = n > 1;
-    d.best = curve_kind_best(d.set->run, d.set->n,
-                             (const char *const[]){ key[0], NULL });
-    d.many = is_many(&d);
-    if (d.set->ramp && !d.r->group_by)
-        p->ramp = d.set->ramp;
-    for (size_t i = 0; i < n; i++) {
-        const struct curve_kind_line l = { .label = key[i],
-                                           .names = { key[i] } };
-
-        note_caution(&d, key[i]);
-        if ((d.r->group_by ? curves_group(b, p, &l, n > 1, e)
-                           : draw_metric(&d, key[i], (int)i, e)) < 0)
-            return -1;
-    }
-    return draw_rest(&d, e);
+        p->title = arena_strdup(&d.f->mem, key);
+    curve_kind_axis(k, n == 1 ? key : "value", &p->y);
+    p->high_is_good = curve_kind_high_is_good(key);
+    d.best = curve_kind_best(d.set->run, d.set->n, line[0].names);
+    return draw_lines(&d, line, n, e);
 }
 
 int curves_metrics(struct build *b, const char *names, struct err *e)
 {
     enum { MOST = 64 };
-    const char *key[MOST], *part[MOST];
+    const char *key[MOST];
+    struct curve_kind_line line[MOST];
     bool named = true; /* without a pattern */
     bool drawn[MOST] = { false };
     size_t n = 0;
@@ -659,15 +602,20 @@ int curves_metrics(struct build *b, const char *names, struct err *e)
         names += len + (names[len] == ',');
     }
     for (size_t i = 0; i < n; i++) {
-        size_t parts = 0;
+        int lines = 0;
 
         for (size_t k = i; k < n && !drawn[i]; k++)
             if (!drawn[k] && curve_kind_share(key[i], key[k], named)) {
-                part[parts++] = key[k];
+                line[lines] = (struct curve_kind_line){
+                    .label = key[k],
+                    .names = { key[k] },
+                    .named = true,
+                    .dash = lines % PALETTE_DASHES,
+                };
+                lines++;
                 drawn[k] = k > i;
             }
-        if (parts &&
-            draw_metrics(b, figure_panel(b->figure, NULL), part, parts, e) < 0)
+        if (lines && draw_metrics(b, line, lines, e) < 0)
             return -1;
     }
     return 0;
