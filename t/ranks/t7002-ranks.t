@@ -341,9 +341,9 @@ stop_within() {     # stop_within BATCH SIGNAL: to the last rank
 stop_within 600000 TERM
 is $status 75 "a signal within a step of several ranks ends with status 75"
 like log "after step 0;" "a signal ends several ranks before the end of a step"
-"$gtrain" -q --config c.ini --set train.batch=1200 --set schedule.steps=2 \
+"$gtrain" -q --config c.ini --set train.batch=420 --set schedule.steps=2 \
     --set eval.every=0 --set checkpoint.folder=whole >log 2>&1
-stop_within 1200 USR1
+stop_within 420 USR1
 bad=
 "$gtrain" -q --ranks 2 --resume within --set checkpoint.folder=within \
     >>log 2>&1 || bad="$(tail -n 3 log)"
@@ -404,9 +404,7 @@ while test $i -lt "$stops"; do
     "$gtrain" $forty --set checkpoint.folder=stop \
         --set checkpoint.keep_last=40 --set run.name=stop$i >log 2>&1 &
     parent=$!
-    until test -e "$(printf 'stop/step-%08d' $at)"; do
-        kill -0 $parent 2>/dev/null || break
-    done
+    await_path "$(printf 'stop/step-%08d' $at)" $parent
     ranks=$(children $parent)
     case $((i % 4)) in
     0) kill -TERM $parent ;;
