@@ -110,6 +110,9 @@ static void multiply_panel(const struct gemm_block *b, const float *pa,
     const struct gemm *g = b->g;
     float *c = (float *)g->c + row * g->c_down + b->col;
 
+    if (g->symmetric) /* whole tiles, up to the diagonal */
+        end = gemm_min(end,
+                       gemm_ceil_div(row + rows - b->col, GEMM_NR) * GEMM_NR);
     for (int64_t col = first; col < end; col += GEMM_NR) {
         const float *pb = b->b + col * b->K;
         const int64_t cols = gemm_min(GEMM_NR, end - col);
@@ -269,6 +272,21 @@ static void multiply_blocks(const struct gemm *g, const struct gemm_blocking *p,
     }
 }
 
+/* What is above the diagonal, from what is below; some columns at a time. */
+static void mirror(const struct gemm *g)
+{
+    float *c = g->c;
+
+#pragma omp for
+    for (int64_t from = 0; from < g->M; from += GEMM_PIECE_ROWS) {
+        const int64_t end = gemm_min(from + GEMM_PIECE_ROWS, g->M);
+
+        for (int64_t i = 0; i < end; i++)
+            for (int64_t j = i < from ? from : i + 1; j < end; j++)
+                c[i * g->c_down + j] = c[j * g->c_down + i];
+    }
+}
+
 void gemm(struct dev *dev, const struct gemm *g, void *scratch)
 {
     const double work = (double)g->M * (double)g->N * (double)g->K;
@@ -276,5 +294,17 @@ void gemm(struct dev *dev, const struct gemm *g, void *scratch)
     struct gemm_team team = { 0 };
 
 #pragma omp parallel num_threads(cpu_threads(dev)) if (work > SMALL)
-    multiply_blocks(g, &p, scratch, &team);
+    {
+        multiply_blocks(g, &p, scratch, &team);
+        if (g->symmetric)
+            mirror(g);
+    }
+}
+
+void gemm_run(struct dev *dev, const struct gemm *g, const char *op)
+{
+    void *scratch = cpu_scratch(dev, gemm_scratch(dev, g), op);
+
+    if (scratch)
+        gemm(dev, g, scratch);
 }

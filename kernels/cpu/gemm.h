@@ -49,6 +49,18 @@ struct gemm_view {
     int64_t down, right;
 };
 
+/* A matrix whose rows lie one after another, and its transpose. */
+static inline struct gemm_view gemm_rows(const void *data, enum dtype type,
+                                         int64_t cols)
+{
+    return (struct gemm_view){ data, type, cols, 1 };
+}
+
+static inline struct gemm_view gemm_turned(struct gemm_view v)
+{
+    return (struct gemm_view){ v.data, v.type, v.right, v.down };
+}
+
 struct gemm {
     int64_t M, N, K;
     struct gemm_view a, b;
@@ -56,6 +68,7 @@ struct gemm {
     enum dtype c_type;
     int64_t c_down;
     bool add;                  /* to what C holds, instead of setting it */
+    bool symmetric;            /* C is, and of floats: compute half of it */
     const struct tensor *bias; /* (N), added to every row; or NULL */
     void (*after)(void *arg, int64_t row, int64_t col, int64_t rows,
                   int64_t cols);
@@ -66,6 +79,9 @@ struct gemm {
 void gemm(struct dev *, const struct gemm *, void *scratch) CPU_SYMBOL(gemm);
 size_t gemm_scratch(const struct dev *, const struct gemm *)
     CPU_SYMBOL(gemm_scratch);
+/* gemm() with the device's scratch; without memory, op fails. */
+void gemm_run(struct dev *, const struct gemm *, const char *op)
+    CPU_SYMBOL(gemm_run);
 
 /* Whether multiplying pairs of bf16 is faster here than floats, by trial. */
 bool gemm_pairs_pay(void) CPU_SYMBOL(gemm_pairs_pay);

@@ -9,23 +9,9 @@
 
 #include <assert.h>
 
-static void run_gemm(struct dev *dev, const struct gemm *g)
-{
-    void *scratch = cpu_scratch(dev, gemm_scratch(dev, g), "linear");
-
-    if (scratch)
-        gemm(dev, g, scratch);
-}
-
-/* The view of a matrix by rows, and that of its transpose. */
 static struct gemm_view by_rows(const struct tensor *t)
 {
-    return (struct gemm_view){ t->data, t->type, tensor_cols(t), 1 };
-}
-
-static struct gemm_view transposed(const struct tensor *t)
-{
-    return (struct gemm_view){ t->data, t->type, 1, tensor_cols(t) };
+    return gemm_rows(t->data, t->type, tensor_cols(t));
 }
 
 static struct gemm forward_gemm(struct tensor *y, const struct tensor *x,
@@ -39,7 +25,7 @@ static struct gemm forward_gemm(struct tensor *y, const struct tensor *x,
         .N = M,
         .K = tensor_cols(x),
         .a = by_rows(x),
-        .b = transposed(w),
+        .b = gemm_turned(by_rows(w)),
         .bias = b,
         .c = y->data,
         .c_type = y->type,
@@ -169,7 +155,7 @@ void cpu_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
     else if (g.M <= MATVEC_ROWS)
         multiply_few_rows(dev, y, x, w, b);
     else
-        run_gemm(dev, &g);
+        gemm_run(dev, &g, "linear");
 }
 
 /* What follows a product: y = act(pre), or y *= act'(pre). */
@@ -223,7 +209,7 @@ void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
     }
     g.after = apply_activation;
     g.arg = &arg;
-    run_gemm(dev, &g);
+    gemm_run(dev, &g, "linear");
 }
 
 /* dx += dy w */
@@ -249,17 +235,19 @@ static void weight_gradients(struct dev *dev, struct tensor *dw,
                              const struct tensor *dy)
 {
     if (dw)
-        run_gemm(dev, &(struct gemm){
-                          .M = tensor_cols(dy),
-                          .N = tensor_cols(dw),
-                          .K = tensor_rows(dy),
-                          .a = transposed(dy),
-                          .b = by_rows(x),
-                          .c = dw->data,
-                          .c_type = dw->type,
-                          .c_down = tensor_cols(dw),
-                          .add = !dw->overwrite,
-                      });
+        gemm_run(dev,
+                 &(struct gemm){
+                     .M = tensor_cols(dy),
+                     .N = tensor_cols(dw),
+                     .K = tensor_rows(dy),
+                     .a = gemm_turned(by_rows(dy)),
+                     .b = by_rows(x),
+                     .c = dw->data,
+                     .c_type = dw->type,
+                     .c_down = tensor_cols(dw),
+                     .add = !dw->overwrite,
+                 },
+                 "linear");
     if (db)
         rows_sum_cols(dev, db, dy);
 }
@@ -275,7 +263,7 @@ void cpu_linear_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
     if (dx) {
         const struct gemm g = backward_gemm(dx, w, dy);
 
-        run_gemm(dev, &g);
+        gemm_run(dev, &g, "linear");
     }
     weight_gradients(dev, dw, db, x, dy);
 }
@@ -297,6 +285,6 @@ void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
     g = backward_gemm(dpre, w, dy);
     g.after = apply_slope;
     g.arg = &arg;
-    run_gemm(dev, &g);
+    gemm_run(dev, &g, "linear");
     weight_gradients(dev, dw, db, x, dy);
 }
