@@ -164,16 +164,11 @@ static bool find_place(struct bisect *b)
                                 &b->row[1]);
 }
 
-static bool is_state(const struct bisect_row *r)
-{
-    return strcmp(r->operation, "weights") == 0 ||
-           str_ends(r->operation, " moments");
-}
-
 /* Where in the step the row is that differs first. */
 static enum bisect_place place_of(const struct bisect_row *r, int64_t step)
 {
-    if (is_state(r))
+    if (strcmp(r->operation, "weights") == 0 ||
+        str_ends(r->operation, " moments"))
         return r->step < step ? PART_STATE : PART_UPDATE;
     if (strcmp(r->operation, "input") == 0)
         return PART_DATA;

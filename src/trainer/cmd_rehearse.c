@@ -63,12 +63,6 @@ static char *find_existing(const char *path)
     return at;
 }
 
-static bool is_in_memory(const struct statfs *fs)
-{
-    return (unsigned long)fs->f_type == TMPFS_MAGIC ||
-           (unsigned long)fs->f_type == RAMFS_MAGIC;
-}
-
 /* Can files be written below the path, which need not exist, and is there room
  * for `bytes` bytes?  `lasting`: it must not be in memory. */
 static void check_place(struct rehearsal *r, const char *what, const char *path,
@@ -86,7 +80,8 @@ static void check_place(struct rehearsal *r, const char *what, const char *path,
     num_bytes(need, (double)bytes);
     if (!known || access(at, W_OK | X_OK) < 0)
         buf_printf(&text, "%s cannot be written to; choose another folder", at);
-    else if (lasting && is_in_memory(&fs))
+    else if (lasting && ((unsigned long)fs.f_type == TMPFS_MAGIC ||
+                         (unsigned long)fs.f_type == RAMFS_MAGIC))
         buf_printf(&text,
                    "%s is in memory and gone when the machine restarts; choose "
                    "another checkpoint.folder",
@@ -296,13 +291,6 @@ static int64_t checkpoint_bytes(const struct settings *s)
     return 12 * s->is.parameters;
 }
 
-/* Each kept checkpoint, one that is being written, and the best. */
-static int64_t checkpoints_bytes(const struct settings *s)
-{
-    return checkpoint_bytes(s) *
-           (s->checkpoint.keep_last + 1 + s->checkpoint.keep_best);
-}
-
 static int check_settings(struct rehearsal *r, struct err *e)
 {
     struct engine_check seen = { .scans = true };
@@ -383,20 +371,18 @@ static int check_chosen(struct err *e)
     return 0;
 }
 
-static bool has_failed(const struct rehearsal *r)
-{
-    return r->table.cell[r->table.n_cells - 2].mark == MARK_BAD;
-}
-
 static int play_scenes(struct rehearsal *r, struct err *e)
 {
     const struct settings *s = &r->set;
+    /* one more is being written */
+    const int64_t checkpoints =
+        s->checkpoint.keep_last + 1 + s->checkpoint.keep_best;
     struct err why = { 0 };
 
     check_place(r, "store", s->run.root, 0, false);
     check_place(r, "checkpoints",
                 *s->checkpoint.folder ? s->checkpoint.folder : s->run.root,
-                checkpoints_bytes(s), true);
+                checkpoints * checkpoint_bytes(s), true);
     if (make_folders(r, &why) < 0) {
         rehearsal_result(r, "folders", "failed", why.text);
         return 0;
@@ -408,7 +394,7 @@ static int play_scenes(struct rehearsal *r, struct err *e)
         rehearsal_play(r, i);
         if (sig_caught())
             return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
-        if (i == 0 && has_failed(r))
+        if (i == 0 && r->table.cell[r->table.n_cells - 2].mark == MARK_BAD)
             break; /* then nothing can work */
     }
     if (script)

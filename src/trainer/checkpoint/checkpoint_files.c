@@ -162,13 +162,6 @@ static void fill_rows(float *table, int64_t known, int64_t rows, int64_t cols,
     }
 }
 
-/* The rows of the table that the checkpoint, with this many ids, knows. */
-static int64_t known_rows(const struct checkpoint_copy_tensor *t,
-                          const struct tensors_array *a, int64_t ids)
-{
-    return is_of_ids(t->name) && ids < a->dim[0] ? ids : a->dim[0];
-}
-
 /* Every rank reads the file and keeps its own share.  The optim.safetensors of
  * an imported model is empty. */
 static int load_block(struct engine *eng, const struct tensors *file,
@@ -205,7 +198,10 @@ static int load_block(struct engine *eng, const struct tensors *file,
         if (ret == 0 && grows &&
             (is_of_positions(s.tensor[i].name) ||
              (more_ids && is_of_ids(s.tensor[i].name))))
-            fill_rows(numbers, known_rows(&s.tensor[i], &a, ids),
+            /* the checkpoint knows so many ids */
+            fill_rows(numbers,
+                      is_of_ids(s.tensor[i].name) && ids < a.dim[0] ? ids
+                                                                    : a.dim[0],
                       s.tensor[i].dim[0], s.tensor[i].dim[1],
                       what == PARALLEL_WEIGHTS);
         if (ret == 0 && !warned && !tensors_all_finite(numbers, count)) {

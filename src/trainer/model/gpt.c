@@ -49,12 +49,6 @@ static bool has_rope(const struct model_settings *m, int layer)
            (!m->nope_every || (layer + 1) % m->nope_every != 0);
 }
 
-/* Every other layer, and the last. */
-static bool has_value_embed(const struct model_settings *m, int layer)
-{
-    return m->value_embed && (m->layers - 1 - layer) % 2 == 0;
-}
-
 /* The context in which each part of the model is built. */
 struct builder {
     struct graph *g;
@@ -197,7 +191,8 @@ static int add_attention(struct builder *b, int x)
     h = add_linear(b, x, "attn.qkv",
                    (struct stack){ { H * D, K * D, K * D }, b->is->qkv_bias },
                    m->width, m->init_std);
-    if (has_value_embed(m, b->layer))
+    /* every other layer, and the last */
+    if (m->value_embed && (m->layers - 1 - b->layer) % 2 == 0)
         h = add_value_embed(b, h, x);
     if (m->qk_norm) {
         wq = add_param(b, "attn.q_norm.weight", GROUP_VECTOR, D, 0, 0, 1);

@@ -33,13 +33,6 @@ static struct optim_range range_of(const struct optim_settings *c,
     return r;
 }
 
-static bool is_same_treatment(const struct optim_range *a,
-                              const struct optim_range *b)
-{
-    return a->name == b->name && a->name != OPTIM_MUON &&
-           memcmp(&a->rates, &b->rates, sizeof a->rates) == 0;
-}
-
 /* The second moments of a range: of each parameter, of each row, or none. */
 static int64_t second_count(const struct optim_settings *c,
                             const struct optim_range *r)
@@ -137,7 +130,8 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
         struct optim_range *last =
             o->n_ranges ? &o->range[o->n_ranges - 1] : NULL;
 
-        if (last && is_same_treatment(last, &r)) {
+        if (last && last->name == r.name && r.name != OPTIM_MUON &&
+            memcmp(&last->rates, &r.rates, sizeof r.rates) == 0) {
             last->count = p->at + p->count - last->at;
             continue;
         }

@@ -107,11 +107,6 @@ static bool is_connecting(const struct nccl_link *k)
     return __atomic_load_n(&k->finished, __ATOMIC_ACQUIRE) == 0;
 }
 
-static double limit_of(const struct coll *c, const struct nccl_link *k)
-{
-    return is_connecting(k) ? k->connect_limit : c->timeout;
-}
-
 static void *run_abort(void *arg)
 {
     const struct nccl_link *k = arg;
@@ -137,11 +132,13 @@ static void begin_abort(struct nccl_link *k)
 static bool abort_calls(const struct coll *c, bool now)
 {
     struct nccl_link *k = c->device_state;
+    double limit;
     bool was;
 
     pthread_mutex_lock(&k->lock);
     was = k->aborted;
-    k->aborted = was || now || clock_mono() - k->progress_at > limit_of(c, k);
+    limit = is_connecting(k) ? k->connect_limit : c->timeout;
+    k->aborted = was || now || clock_mono() - k->progress_at > limit;
     if (k->aborted && !was)
         begin_abort(k);
     now = k->aborted;

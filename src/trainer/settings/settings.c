@@ -150,16 +150,12 @@ int settings_begin(struct settings *c, const char *path, struct err *e)
     return path ? conf_read(&c->conf, path, true, e) : 0;
 }
 
-/* Do the file or --set say how large the batch is, in sequences or tokens? */
-static bool has_batch(const struct settings *c)
-{
-    return conf_origin(&c->conf, "train.batch") ||
-           conf_origin(&c->conf, "train.tokens_per_step");
-}
-
 /* Set the values of recipe and preset that the file and --set leave out. */
 void settings_finish(struct settings *c)
 {
+    /* the file or --set say how large it is, in sequences or tokens */
+    const bool has_batch = conf_origin(&c->conf, "train.batch") ||
+                           conf_origin(&c->conf, "train.tokens_per_step");
     const struct preset *p = &presets[c->model.preset];
     const struct {
         const char *key;
@@ -171,7 +167,7 @@ void settings_finish(struct settings *c)
         { "model.d_ff", p->d_ff },
         { "model.context", p->context },
         { "model.vocab", p->vocab },
-        { "train.tokens_per_step", has_batch(c) ? 0 : p->batch },
+        { "train.tokens_per_step", has_batch ? 0 : p->batch },
     };
     static const char *const llama[][2] = {
         { "model.norm", "rmsnorm" },   { "model.norm_bias", "no" },
