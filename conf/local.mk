@@ -1,5 +1,5 @@
 # Settings files, each of which is loaded, planned and trained for a step by a
-# test; and rules of gdata clean.
+# test; rules of gdata clean; and the tasks of gtrain eval.
 confdir = $(pkgdatadir)/conf
 dist_conf_DATA = \
 	%D%/c4-29M.ini \
@@ -12,4 +12,5 @@ dist_conf_DATA = \
 	%D%/gpt2-124M.ini \
 	%D%/quickstart.ini \
 	%D%/shakespeare-char.ini \
-	%D%/sweep-lr.ini
+	%D%/sweep-lr.ini \
+	%D%/tasks.ini

@@ -39,8 +39,8 @@ static const struct opt eval_opts[] = {
       "evaluate on HellaSwag or other multiple-choice questions" },
     { 0, "limit", "n", OPT_LONG, &limit,
       "use the first N questions only (default: all)" },
-    { 0, "tasks", "list", OPT_STRING, &task_list, "evaluate on tasks: %s",
-      multiple_choice_tasks },
+    { 0, "tasks", "list", OPT_STRING, &task_list,
+      "evaluate on tasks, such as hellaswag,piqa, or those of INI files" },
     { 0, "documents", "path", OPT_STRING, &documents,
       "evaluate on the documents in PATH, and keep the losses of each" },
     { 0, "train-text", "path", OPT_STRING, &train_text,
@@ -145,42 +145,16 @@ static int evaluate_questions(struct engine *eng, struct table *t,
     return 0;
 }
 
-/* The number of a task, and its file in the folder of --data; or -1. */
-static int find_task(const char *name, char **path, struct err *e)
-{
-    const int task = opt_find_word(multiple_choice_tasks, name);
-
-    *path = NULL;
-    if (task < 0) {
-        err_set(e, ERR_USAGE, "there is no task %s", name);
-        return opt_nearest_word(multiple_choice_tasks, name, e);
-    }
-    *path = path_join(data ? data : "data", multiple_choice_file(task));
-    return path_exists(*path) ? task : err_open(e, "cannot open %s", *path);
-}
-
-static int check_task(const char *name, struct err *e)
-{
-    char *path;
-    const int task = find_task(name, &path, e);
-
-    free(path);
-    return task < 0 ? -1 : 0;
-}
-
-static int evaluate_task(struct engine *eng, struct table *t, const char *name,
+static int evaluate_task(struct engine *eng, struct table *t,
+                         const struct task *task, const char *path,
                          struct err *e)
 {
     struct multiple_choice_result r;
-    char *path;
-    const int task = find_task(name, &path, e);
-    const int ret =
-        task < 0 ? -1 : multiple_choice_eval(eng, task, path, limit, &r, e);
 
-    free(path);
-    if (ret < 0 || check_finite(r.acc, e) < 0)
+    if (multiple_choice_eval(eng, task, path, limit, &r, e) < 0 ||
+        check_finite(r.acc, e) < 0)
         return -1;
-    table_text(t, name);
+    table_text(t, task->name);
     add_accuracy(t, &r);
     table_real(t, r.acc_stderr);
     table_real(t, r.acc_bytes);
@@ -191,19 +165,22 @@ static int evaluate_task(struct engine *eng, struct table *t, const char *name,
  * may take hours. */
 static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
 {
-    int ret = 0;
+    struct tasks tasks;
+    int ret = tasks_load(&tasks, task_list, e);
 
     table_columns(t, "task", "questions", "acc", "acc_norm", "time",
                   "acc_stderr", "acc_bytes", NULL);
-    for (int pass = 0; pass < 2 && ret == 0; pass++) {
-        char *own = xstrdup(task_list), *rest = own, *name;
+    for (size_t i = 0; i < 2 * tasks.n && ret == 0; i++) {
+        const struct task *task = &tasks.task[i % tasks.n];
+        char *path = path_join(data ? data : "data", task->is[TASK_FILE]);
 
-        while (ret == 0 && (name = strsep(&rest, ", ")))
-            if (*name)
-                ret =
-                    pass ? evaluate_task(eng, t, name, e) : check_task(name, e);
-        free(own);
+        if (i >= tasks.n)
+            ret = evaluate_task(eng, t, task, path, e);
+        else if (!path_exists(path))
+            ret = err_open(e, "cannot open %s", path);
+        free(path);
     }
+    tasks_clear(&tasks);
     return ret;
 }
 

@@ -1,6 +1,7 @@
 # libtrainer.a is everything but the commands; tests use it, too.
 noinst_LIBRARIES += src/trainer/libtrainer.a
 src_trainer_libtrainer_a_SOURCES =
+nodist_src_trainer_libtrainer_a_SOURCES =
 src_trainer_libtrainer_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(MPI_CFLAGS)
 
 include src/trainer/settings/local.mk

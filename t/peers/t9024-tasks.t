@@ -53,11 +53,21 @@ cat >tasks/sciq.jsonl <<'END'
 {"question": "What ends?", "distractor3": "x", "distractor1": "the training", "distractor2": "a hen", "correct_answer": "the run", "support": ""}
 END
 cp tasks/ARC-Easy-Test.jsonl tasks/ARC-Challenge-Test.jsonl
+cat >tasks/commonsenseqa.jsonl <<'END'
+{"id": "a", "question": " Where is a token? ", "question_concept": "x", "choices": {"label": ["A", "B", "C", "D", "E"], "text": ["in a file", "a hen", "the run", "text", "a step"]}, "answerKey": "D"}
+{"id": "b", "question": "What trains?", "question_concept": "x", "choices": {"label": ["A", "B", "C", "D", "E"], "text": ["a", "b", "the model", "it", "x"]}, "answerKey": "C"}
+END
+cat >tasks/mmlu.jsonl <<'END'
+{"question": " What is a loss? ", "subject": "abstract_algebra", "choices": ["a number", "a hen", "x", "the text"], "answer": 0}
+{"question": "Which file has it?", "subject": "abstract_algebra", "choices": ["the run", "a", "b c", "model"], "answer": 3}
+END
 "$python" "$top/t/peers/tasks.py" hf tasks hellaswag/hellaswag=hellaswag_val \
     arc/arc_easy=ARC-Easy-Test arc/arc_challenge=ARC-Challenge-Test \
     openbookqa/openbookqa=openbookqa piqa/piqa=piqa \
     super_glue/boolq/default=boolq winogrande/default=winogrande \
-    super_glue/copa/default=copa sciq/sciq=sciq >all 2>err
+    super_glue/copa/default=copa sciq/sciq=sciq \
+    commonsense_qa/default=commonsenseqa \
+    mmlu/default/mmlu_abstract_algebra=mmlu >all 2>err
 while read -r task file; do
     sed -n "s/^$file //p" all >want
     gtrain eval run1 --tasks "$task" --data tasks --device cpu -v --tsv \
@@ -84,5 +94,7 @@ boolq boolq
 winogrande winogrande
 copa copa
 sciq sciq
+commonsenseqa commonsenseqa
+mmlu mmlu
 END
 done_testing

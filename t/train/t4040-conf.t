@@ -13,7 +13,8 @@ small="--set model.layers=1 --set model.context=32 --set model.vocab=500
     --set checkpoint.keep_best=no"
 ln -s "$top/conf" conf
 for conf in conf/*.ini; do
-    case $conf in */clean-*) continue ;; esac # rules of gdata clean
+    # rules of gdata clean, and tasks
+    case $conf in */clean-* | */tasks.ini) continue ;; esac
     if grep -q '^\[sweep\]' "$conf"; then
         # shellcheck disable=SC2086 # one word a setting
         gtrain sweep "$conf" --set run.root=runs $small >out 2>&1

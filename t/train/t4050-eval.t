@@ -204,13 +204,64 @@ while read -r task line why; do
 done <<'END'
 piqa {"sol1":"a","sol2":"b","label":0} there is no goal
 boolq {"passage":"a","question":"b","answer":"no"} no choice has the label no
-winogrande {"sentence":"a","option1":"a","option2":"b","answer":"1"} there is no _ in the sentence
+winogrande {"sentence":"a","option1":"a","option2":"b","answer":"1"} the text does not contain _
 copa {"premise":"a.","question":"cause","choice1":"b","label":0} there is no choice2
-sciq {"support":["a",{}]} there is no question
+sciq {"support":["a",{}]} there is no distractor1
 END
 gtrain eval run1 --tasks piqua >out 2>&1
 like out "there is no task piqua; did you mean piqa" \
     "an unknown task is refused, with the nearest one"
+cat >own.ini <<'END'
+[rhyme]
+file = words.jsonl
+description = Rhymes.\n
+context = {word:map cat=A other=The} {word:words}
+context = , {pair.1|none:capitalize}
+choices = {list} || {choiceless|word:uncapitalize}!
+continuation = {choice} {list.0:before _}{list.0:after _}
+label = {right}
+labels = {list.0} || b || the_cat
+[second]
+file = words.jsonl
+context = {word}
+choices = a || b
+label = 1
+END
+echo '{"word":"The_cat","pair":["no","YES"],"list":["a_x","b"],"right":"b"}' \
+    >tasks/words.jsonl
+gtrain eval run1 -v --data tasks --tsv --no-header --tasks own.ini,arc_easy \
+    >out 2>err
+sed -n "/debug: [' ]/,/'\$/p" err | sed "s/^gtrain: debug: '/'/" | head -n 8 >texts
+printf '%s\n' "'Rhymes.
+The The cat, Yes' + ' a_x ax'
+'Rhymes.
+The The cat, Yes' + ' b ax'
+'Rhymes.
+The The cat, Yes' + ' the_cat! ax'
+'The_cat' + ' a'
+'The_cat' + ' b'" >want
+cmp -s texts want
+ok $? "an INI file defines tasks" "$(cat texts err)"
+is "$(cut -f1,2 out | tr '\t\n' ' ,')" "rhyme 1,second 1,arc_easy 2," \
+    "tasks of a file are asked beside those that are known"
+while read -r line; do
+    why=${line#* -> }
+    printf '[x]\nfile = words.jsonl\ncontext = a\nchoices = a || b\nlabel = 0\n%s\n' \
+        "${line%% -> *}" >bad.ini
+    gtrain eval run1 --data tasks --tasks bad.ini >out 2>&1
+    like out "$why" "a task is refused: $why"
+done <<'END'
+lable = 1 -> ^gtrain: bad.ini:6: a task has no x.lable; did you mean label?$
+label = {word:upper} -> ^gtrain: tasks/words.jsonl:1: there is no filter upper$
+context = {nothing} -> ^gtrain: tasks/words.jsonl:1: there is no nothing$
+choices = {list:after y} -> ^gtrain: tasks/words.jsonl:1: the text does not contain y$
+label = 3 -> ^gtrain: tasks/words.jsonl:1: no choice has the label 03$
+labels = b -> ^gtrain: tasks/words.jsonl:1: no choice has the label 0$
+END
+printf '[x]\ncontext = a\nlabel = 0\n' >bad.ini
+gtrain eval run1 --data tasks --tasks bad.ini >out 2>&1
+like out "the task x needs a context, choices and a label" \
+    "a task without choices is refused"
 echo '{"ctx":"a","endings":["b","c"],"label":0}' >tasks/questions.jsonl
 gtrain eval run1 -v --data tasks --tasks questions,hellaswag >out 2>&1
 is "$? $(grep -c 'question 1:' out) $(tail -n 1 out)" \

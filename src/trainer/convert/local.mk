@@ -9,7 +9,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/convert_own.c
 
 # The Python file beside a model that transformers has no class for
-nodist_src_trainer_libtrainer_a_SOURCES = %D%/own_model.c
+nodist_src_trainer_libtrainer_a_SOURCES += %D%/own_model.c
 CLEANFILES += %D%/own_model.c
 EXTRA_DIST += python/modeling_gtrain.py scripts/quote
 src/trainer/convert/own_model.c: python/modeling_gtrain.py scripts/quote

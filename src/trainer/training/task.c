@@ -1,0 +1,475 @@
+#include "config.h"
+#include "trainer/training/task.h"
+
+#include <ctype.h>
+#include <ini.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/conf.h"
+#include "common/format/unicode.h"
+#include "common/num.h"
+#include "common/opt.h"
+#include "common/utf8.h"
+
+/* ---- tasks ------------------------------------------------------------- */
+
+static const char *const keys[] = {
+    "file",  "description", "context", "choices", "continuation",
+    "label", "labels",      "filter",  "norm",    NULL,
+};
+
+struct loading {
+    struct tasks *all;
+    struct opt_nearest known; /* the name of a known task */
+};
+
+static void replace_text(struct buf *b, const char *from, const char *to)
+{
+    struct buf out = BUF_INIT;
+    const char *at = b->s;
+
+    for (const char *hit; (hit = strstr(at, from)); at = hit + strlen(from)) {
+        buf_add(&out, at, (size_t)(hit - at));
+        buf_str(&out, to);
+    }
+    buf_str(&out, at);
+    buf_clear(b);
+    *b = out;
+}
+
+/* A key that is given again goes on. */
+static int add_key(void *arg, const char *key, const char *value,
+                   const char *where, struct err *e)
+{
+    struct tasks *all = ((struct loading *)arg)->all;
+    const size_t n = strcspn(key, ".");
+    const int i = key[n] ? opt_find_word(keys, key + n + 1) : -1;
+    struct task *t = all->n ? &all->task[all->n - 1] : NULL;
+    struct buf text = BUF_INIT;
+
+    if (i < 0) {
+        err_set(e, ERR_USAGE, "%s: a task has no %s", where, key);
+        return opt_nearest_word(keys, key + n, e);
+    }
+    if (!t || strncmp(t->name, key, n) != 0 || t->name[n]) {
+        t = &APPEND(all->task, all->n, all->room);
+        *t = (struct task){ .name = arena_strndup(&all->mem, key, n) };
+    }
+    buf_printf(&text, "%s%s", str_or_empty(t->is[i]), value);
+    replace_text(&text, "\\n", "\n");
+    replace_text(&text, "\\s", " ");
+    t->is[i] = arena_strdup(&all->mem, text.s);
+    buf_clear(&text);
+    return 0;
+}
+
+static int add_known(void *arg, const char *section, const char *name,
+                     const char *value)
+{
+    struct loading *l = arg;
+    char *key = xasprintf("%s.%s", section, name);
+
+    opt_nearest_try(&l->known, arena_strdup(&l->all->mem, section));
+    if (strcmp(section, l->known.word) == 0)
+        add_key(arg, key, value, "conf/tasks.ini", ERR_IGNORED);
+    free(key);
+    return 1;
+}
+
+static int add_tasks(struct tasks *all, const char *word, struct err *e)
+{
+    struct loading l = { all, { .word = word } };
+    const size_t before = all->n;
+
+    if (str_ends(word, ".ini"))
+        return conf_walk(word, false, add_key, &l, e);
+    ini_parse_string(task_known, add_known, &l);
+    if (all->n > before)
+        return 0;
+    err_set(e, ERR_USAGE, "there is no task %s", word);
+    return opt_nearest_add(&l.known, e);
+}
+
+int tasks_load(struct tasks *all, const char *list, struct err *e)
+{
+    char *own = xstrdup(list), *rest = own, *word;
+    int ret = 0;
+
+    *all = (struct tasks){ 0 };
+    while (ret == 0 && (word = strsep(&rest, ", ")))
+        ret = *word ? add_tasks(all, word, e) : 0;
+    for (size_t i = 0; i < all->n && ret == 0; i++) {
+        struct task *t = &all->task[i];
+
+        if (!t->is[TASK_FILE])
+            t->is[TASK_FILE] = arena_printf(&all->mem, "%s.jsonl", t->name);
+        if (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST] || !t->is[TASK_LABEL])
+            ret = err_set(e, ERR_USAGE,
+                          "the task %s needs a context, choices and a label",
+                          t->name);
+    }
+    free(own);
+    if (ret < 0)
+        tasks_clear(all);
+    return ret;
+}
+
+void tasks_clear(struct tasks *all)
+{
+    free(all->task);
+    arena_clear(&all->mem);
+    *all = (struct tasks){ 0 };
+}
+
+/* ---- fields of a line -------------------------------------------------- */
+
+/* A question while it is read. */
+struct reading {
+    struct task_question *to;
+    const struct task *task;
+    const json_t *line;
+    const char *choice; /* of which the texts are */
+    int turn;           /* of the texts of a template */
+    bool bad;           /* e is set */
+    struct err *e;
+};
+
+/* Of several things that are wrong, the first counts. */
+static void refuse(struct reading *r, const char *what, int n, const char *name)
+{
+    if (!r->bad)
+        err_set(r->e, ERR_INPUT, "%s %.*s", what, n, name);
+    r->bad = true;
+}
+
+/* Add the texts that a path leads to: of an array, those of all its elements
+ * or that of a number.  Yes and no are 1 and 0. */
+static int find_texts(struct reading *r, const json_t *from, const char *path,
+                      const char *out[TASK_CHOICES], int n)
+{
+    const size_t len = strcspn(path, ".");
+    const char *rest = path + len + (path[len] == '.');
+    struct arena *mem = &r->to->mem;
+
+    if (json_is_array(from) && isdigit((unsigned char)*path))
+        return find_texts(r, json_array_get(from, strtoul(path, NULL, 10)),
+                          rest, out, n);
+    for (size_t i = 0; i < json_array_size(from); i++)
+        n = find_texts(r, json_array_get(from, i), path, out, n);
+    if (*path && json_is_object(from)) {
+        n = find_texts(r, json_object_get(from, arena_strndup(mem, path, len)),
+                       rest, out, n);
+    } else if (!*path && n < TASK_CHOICES) {
+        if (json_is_string(from))
+            out[n++] = json_string_value(from);
+        else if (json_is_integer(from))
+            out[n++] =
+                arena_printf(mem, "%lld", (long long)json_integer_value(from));
+        else if (json_is_boolean(from))
+            out[n++] = json_is_true(from) ? "1" : "0";
+    }
+    return n;
+}
+
+/* ---- filters ----------------------------------------------------------- */
+
+/* The text between the blanks at its ends: those of Unicode and four more, as
+ * in Python. */
+static const char *find_stripped(const char *s, const char **end)
+{
+    const char *from = NULL;
+
+    *end = s;
+    for (const char *at = s, *next = s; *at; at = next) {
+        const int32_t c = utf8_next(&next);
+
+        if (unicode_class((uint32_t)c) == UNICODE_SPACE ||
+            (c >= 0x1c && c <= 0x1f))
+            continue;
+        from = from ? from : at;
+        *end = next;
+    }
+    return from ? from : *end;
+}
+
+/* With the argument "left", the blanks at the end stay. */
+static void add_stripped(struct reading *r, struct buf *out, const char *s,
+                         const char *arg)
+{
+    const char *end, *from = find_stripped(s, &end);
+
+    (void)r;
+    buf_add(out, from, *arg ? strlen(from) : (size_t)(end - from));
+}
+
+/* Without the last character. */
+static void add_chopped(struct reading *r, struct buf *out, const char *s,
+                        const char *arg)
+{
+    size_t n = strlen(s);
+
+    (void)r, (void)arg;
+    while (n > 0 && (s[n - 1] & 0xc0) == 0x80)
+        n--;
+    buf_add(out, s, n > 0 ? n - 1 : 0);
+}
+
+/* The first letter large, if it is one of ASCII, and the others small. */
+static void add_capitalized(struct reading *r, struct buf *out, const char *s,
+                            const char *arg)
+{
+    const char *first = s;
+
+    (void)r, (void)arg;
+    if (*s)
+        utf8_next(&s);
+    buf_add(out, first, (size_t)(s - first));
+    if (s - first == 1)
+        out->s[out->len - 1] = (char)toupper((unsigned char)*first);
+    while (*s)
+        utf8_add(out, utf8_fold(utf8_next(&s)));
+}
+
+static void add_uncapitalized(struct reading *r, struct buf *out, const char *s,
+                              const char *arg)
+{
+    (void)r, (void)arg;
+    buf_char(out, (char)(*s ? tolower((unsigned char)*s) : ' '));
+    buf_str(out, *s ? s + 1 : s);
+}
+
+static void add_words(struct reading *r, struct buf *out, const char *s,
+                      const char *arg)
+{
+    (void)r, (void)arg;
+    for (; *s; s++)
+        buf_char(out, (char)(*s == '_' ? ' ' : *s));
+}
+
+/* The first occurrence of a text. */
+static const char *find_part(struct reading *r, const char *s, const char *part)
+{
+    const char *at = strstr(s, part);
+
+    if (!at)
+        refuse(r, "the text does not contain", 40, part);
+    return at ? at : s;
+}
+
+static void add_before(struct reading *r, struct buf *out, const char *s,
+                       const char *arg)
+{
+    buf_add(out, s, (size_t)(find_part(r, s, arg) - s));
+}
+
+static void add_after(struct reading *r, struct buf *out, const char *s,
+                      const char *arg)
+{
+    const char *at = find_part(r, s, arg);
+
+    buf_str(out, at + strnlen(at, strlen(arg)));
+}
+
+/* The value of the text in "a=x b=y"; the last is that of all others. */
+static void add_mapped(struct reading *r, struct buf *out, const char *s,
+                       const char *arg)
+{
+    const size_t n = strlen(s);
+
+    (void)r;
+    while (strchr(arg, ' ') && (strncmp(arg, s, n) != 0 || arg[n] != '='))
+        arg = strchr(arg, ' ') + 1;
+    arg += strcspn(arg, "=");
+    arg += *arg == '=';
+    buf_add(out, arg, strcspn(arg, " "));
+}
+
+/* Stripped, and without [anything] within a line, which HellaSwag's texts from
+ * WikiHow have. */
+static void add_cleaned(struct reading *r, struct buf *out, const char *s,
+                        const char *arg)
+{
+    struct buf b = BUF_INIT;
+
+    add_stripped(r, &b, s, arg);
+    replace_text(&b, " [title]", ". ");
+    for (const char *at = b.s; *at;) {
+        const char *end = *at == '[' ? strpbrk(at, "]\n") : NULL;
+
+        if (end && *end == ']')
+            at = end + 1;
+        else
+            buf_char(out, *at++);
+    }
+    replace_text(out, "  ", " ");
+    buf_clear(&b);
+}
+
+static const struct filter {
+    const char *name;
+    void (*add)(struct reading *, struct buf *out, const char *s,
+                const char *arg);
+} filters[] = {
+    { "strip", add_stripped },
+    { "chop", add_chopped },
+    { "capitalize", add_capitalized },
+    { "uncapitalize", add_uncapitalized },
+    { "words", add_words },
+    { "before", add_before },
+    { "after", add_after },
+    { "map", add_mapped },
+    { "clean", add_cleaned },
+    { NULL, NULL },
+};
+
+/* Put in place of a text what "name argument" makes of it. */
+static void apply_filter(struct reading *r, struct buf *text,
+                         const char *filter)
+{
+    const size_t n = strcspn(filter, " ");
+    const struct filter *f = filters;
+    struct buf out = BUF_INIT;
+
+    while (f->name && (strncmp(f->name, filter, n) != 0 || f->name[n] != '\0'))
+        f++;
+    if (f->name)
+        f->add(r, &out, text->s, filter + n + (filter[n] == ' '));
+    else
+        refuse(r, "there is no filter", (int)n, filter);
+    buf_clear(text);
+    *text = out;
+}
+
+/* ---- templates --------------------------------------------------------- */
+
+/* Append the text of "path|path:filter:filter" whose turn it is: of the first
+ * path that the line has.  Returns how many there are. */
+static int add_field(struct reading *r, struct buf *out, const char *field,
+                     size_t len)
+{
+    char *rest = arena_strndup(&r->to->mem, field, len), *filter;
+    char *paths = strsep(&rest, ":"), *path;
+    const char *all[TASK_CHOICES] = { r->choice };
+    int n = r->choice && strcmp(paths, "choice") == 0;
+    struct buf text = BUF_INIT;
+
+    while (n == 0 && (path = strsep(&paths, "|")))
+        n = find_texts(r, r->line, path, all, 0);
+    if (n == 0 || (n > 1 && r->turn >= n))
+        refuse(r, "there is no", (int)strcspn(field, "|:}"), field);
+    buf_str(&text, n == 0 ? "" : all[r->turn < n ? r->turn : 0]);
+    while ((filter = strsep(&rest, ":")))
+        apply_filter(r, &text, filter);
+    buf_str(out, text.s);
+    buf_clear(&text);
+    return n;
+}
+
+/* List the texts of "template || template", of which each makes as many as its
+ * field has; returns how many there are. */
+static int list(struct reading *r, enum task_key key,
+                const char *out[TASK_CHOICES])
+{
+    const char *from = r->task->is[key], *filter = r->task->is[TASK_FILTER];
+    int count = 0;
+
+    for (const char *next; from; from = next) {
+        const char *end = strstr(from, " || ");
+        int most = 1;
+
+        next = end ? end + 4 : NULL;
+        end = end ? end : from + strlen(from);
+        for (r->turn = 0; r->turn < most && count < TASK_CHOICES; r->turn++) {
+            struct buf text = BUF_INIT;
+
+            for (const char *at = from; at < end; at++) {
+                const char *close = *at == '{' ? strchr(at, '}') : NULL;
+                const int n = close ? add_field(r, &text, at + 1,
+                                                (size_t)(close - at - 1))
+                                    : 0;
+
+                if (!close)
+                    buf_char(&text, *at);
+                at = close ? close : at;
+                most = n > most ? n : most;
+            }
+            if (filter)
+                apply_filter(r, &text, filter);
+            out[count++] = arena_strdup(&r->to->mem, text.s);
+            buf_clear(&text);
+        }
+    }
+    return count;
+}
+
+static const char *text(struct reading *r, enum task_key key)
+{
+    const char *all[TASK_CHOICES];
+
+    return list(r, key, all) ? all[0] : "";
+}
+
+/* ---- questions --------------------------------------------------------- */
+
+/* Add a choice, whose continuation follows a blank.  White space at the end of
+ * the context goes to the continuation, because tokens begin with it. */
+static void add_choice(struct reading *r, const char *choice)
+{
+    const char *norm = r->task->is[TASK_NORM];
+    struct task_choice *c = &r->to->choice[r->to->n++];
+    const char *context, *end;
+
+    r->choice = choice;
+    context = arena_printf(&r->to->mem, "%s%s", text(r, TASK_DESCRIPTION),
+                           text(r, TASK_CONTEXT));
+    find_stripped(context, &end);
+    c->context = arena_strndup(&r->to->mem, context, (size_t)(end - context));
+    c->continuation = arena_printf(
+        &r->to->mem, "%s %s", end,
+        r->task->is[TASK_CONTINUATION] ? text(r, TASK_CONTINUATION) : choice);
+    c->length[0] = 1;
+    c->length[1] = norm ? 0 : (double)utf8_count(choice);
+    c->length[2] = (double)strlen(choice);
+}
+
+/* The right choice is that of the same label or, without labels, that of the
+ * number. */
+static void set_right(struct reading *r)
+{
+    const char *labels[TASK_CHOICES], *label = text(r, TASK_LABEL);
+    const int n = list(r, TASK_LABELS, labels);
+    int64_t right = -1;
+
+    if (n == 0)
+        num_int(label, &right);
+    for (int i = 0; i < n; i++)
+        right = strcmp(labels[i], label) == 0 ? i : right;
+    r->to->right = (int)right;
+    if (r->to->n < 2)
+        refuse(r, "there must be two choices or more, not only", 7, "one");
+    if (right < 0 || right >= r->to->n)
+        refuse(r, "no choice has the label", 40, label);
+}
+
+int task_read(struct task_question *q, const struct task *task,
+              const char *line, size_t n, struct err *e)
+{
+    json_error_t why;
+    json_t *o = json_loadb(line, n, 0, &why);
+    struct reading r = { .to = q, .task = task, .line = o, .e = e };
+    const char *choices[TASK_CHOICES];
+    int count;
+
+    *q = (struct task_question){ 0 };
+    if (!o)
+        return err_set(e, ERR_INPUT, "%s", why.text);
+    count = list(&r, TASK_LIST, choices);
+    for (int i = 0; i < count; i++)
+        add_choice(&r, choices[i]);
+    set_right(&r);
+    json_decref(o);
+    return r.bad ? -1 : 0;
+}
