@@ -48,8 +48,7 @@ const char *curves_band(enum band band)
 }
 
 struct group {
-    const char *value;
-    double number; /* NaN if the value is not a number */
+    struct param_value value; /* first: groups are sorted by it */
     struct history *h;
     size_t n, room;
     size_t remain, broken, ended; /* at the last x: why runs are gone */
@@ -107,15 +106,6 @@ static void note_gone(struct figure *f, const struct group *g, const char *name)
     figure_note(f, "%s: %zu of %zu remain at the end; %s (ticks above).", name,
                 g->remain, g->n, why.s);
     buf_clear(&why);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const struct group *x = a, *y = b;
-
-    if (isnan(x->number) || isnan(y->number))
-        return strcmp(x->value, y->value);
-    return (x->number > y->number) - (x->number < y->number);
 }
 
 /* y at x; NaN outside and in gaps.  *from is the point at which to begin the
@@ -216,10 +206,9 @@ static struct curve *draw_group(struct build *b, struct panel *p,
 static struct group *find_group(struct group *g, size_t *n, const char *value)
 {
     for (size_t i = 0; i < *n; i++)
-        if (strcmp(g[i].value, value) == 0)
+        if (strcmp(g[i].value.text, value) == 0)
             return &g[i];
-    g[*n] = (struct group){ .value = value, .number = (double)NAN };
-    num_real(value, &g[*n].number);
+    g[*n] = (struct group){ .value = param_value_of(value) };
     return &g[(*n)++];
 }
 
@@ -250,43 +239,21 @@ static int gather_groups(struct group *g, size_t *n,
     return 0;
 }
 
-/* Do runs of one group have different values of a parameter? */
-static bool is_mixed(const struct run_set *set, const char *param,
-                     const char *key)
-{
-    for (size_t i = 0; i < set->n; i++) {
-        const char *group = run_set_value(&set->run[i], param);
-        size_t first = 0;
-
-        while (group &&
-               !str_same(run_set_value(&set->run[first], param), group))
-            first++;
-        if (group && !str_same(run_set_value(&set->run[i], key),
-                               run_set_value(&set->run[first], key)))
-            return true;
-    }
-    return false;
-}
-
 /* Say over what else than seeds the means are. */
 static void note_mixed(struct figure *f, const struct run_set *set,
                        const char *param)
 {
-    enum { MOST = 4 };
-    struct differ d = { 0 };
-    struct buf keys = BUF_INIT;
+    struct run_info *run = xcalloc(set->n + 1, sizeof *run);
+    const char *keys;
     size_t n = 0;
 
-    differ_params(&d, set->run, set->n);
-    for (size_t i = 0; i < d.n; i++)
-        if (!strstr(d.item[i].key, "seed") &&
-            is_mixed(set, param, d.item[i].key) && n++ < MOST)
-            buf_printf(&keys, "%s%s", n > 1 ? ", " : "", d.item[i].key);
-    if (n)
-        figure_note(f, "The runs of a group differ in %s%s as well.", keys.s,
-                    n > MOST ? " and more" : "");
-    buf_clear(&keys);
-    differ_clear(&d);
+    for (size_t i = 0; i < set->n; i++)
+        if (run_set_value(&set->run[i], param))
+            run[n++] = set->run[i];
+    keys = run_set_mixed(run, n, &param, 1, &f->mem);
+    if (keys)
+        figure_note(f, "The runs of a group differ in %s as well.", keys);
+    free(run);
 }
 
 /* "lr = 0.01 (n = 20)", or "(n = 20 to 8)" where runs are gone at the end. */
@@ -313,10 +280,10 @@ int curves_group(struct build *b, struct panel *p,
                                   : (struct smooth){ SMOOTH_NONE, 0 };
     int ret = gather_groups(g, &n, l, &b->set, r, &how, e);
 
-    SORT(g, n, by_number);
+    SORT(g, n, param_value_order);
     for (size_t i = 0; i < n && ret == 0; i++) {
         const char *name = arena_printf(
-            &f->mem, "%s = %s", str_after(r->group_by, '.'), g[i].value);
+            &f->mem, "%s = %s", str_after(r->group_by, '.'), g[i].value.text);
         const char *owner = group_label(f, p, &g[i], (int)i, name);
         const char *label =
             lines_named ? arena_printf(&f->mem, "%s, %s", owner, l->label)

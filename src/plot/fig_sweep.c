@@ -26,8 +26,7 @@
 #include "store/read/run_rate.h"
 
 struct point {
-    const char *x, *y; /* the values of the parameters, or x and a curve's */
-    double nx, ny;     /* as numbers; NaN for other words */
+    struct param_value x, y; /* of the parameters, or x and a curve's */
     double *value;
     size_t n, room;
     double mean, lo, hi;
@@ -36,8 +35,8 @@ struct point {
 enum { MOST_KEYS = 3, MOST_CURVES = 12 };
 
 struct sweep {
-    char *param[2];
-    size_t n_params;
+    const char *by[2 + MOST_KEYS]; /* parameters: on the axes, and after them */
+    size_t n_params, n_apart;      /* those with a curve for each value */
     const char *metric;
     const char *key; /* of the metric */
     bool high;       /* a high value is good */
@@ -45,8 +44,6 @@ struct sweep {
     size_t n, room;
     struct run_info *run; /* runs that have a point */
     size_t runs;
-    const char *apart[MOST_KEYS]; /* parameters with a curve for each value */
-    size_t n_apart;
     bool mixed; /* the means are over more than seeds */
 };
 
@@ -55,94 +52,35 @@ static struct point *find_point(struct sweep *s, const char *x, const char *y)
     struct point *p;
 
     for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->point[i].x, x) == 0 && strcmp(s->point[i].y, y) == 0)
+        if (strcmp(s->point[i].x.text, x) == 0 &&
+            strcmp(s->point[i].y.text, y) == 0)
             return &s->point[i];
     p = &APPEND(s->point, s->n, s->room);
-    *p = (struct point){ .x = x, .y = y, .nx = NAN, .ny = NAN };
-    num_real(x, &p->nx);
-    num_real(y, &p->ny);
+    *p = (struct point){ .x = param_value_of(x), .y = param_value_of(y) };
     return p;
-}
-
-/* Numbers by size, other words by their letters. */
-static int compare_values(double a, const char *ta, double b, const char *tb)
-{
-    if (isnan(a) || isnan(b))
-        return strcmp(ta, tb);
-    return (a > b) - (a < b);
 }
 
 static int by_xy(const void *a, const void *b)
 {
     const struct point *p = a, *q = b;
-    const int y = compare_values(p->ny, p->y, q->ny, q->y);
+    const int y = param_value_order(&p->y, &q->y);
 
-    return y ? y : compare_values(p->nx, p->x, q->nx, q->x);
-}
-
-/* Is this parameter on an axis, or a seed? */
-static bool is_swept(const struct sweep *s, const char *key)
-{
-    const char *last = str_after(key, '.');
-    bool swept = strstr(last, "seed");
-
-    for (size_t k = 0; k < s->n_params; k++)
-        swept = swept || strcmp(key, s->param[k]) == 0 ||
-                strcmp(last, s->param[k]) == 0;
-    return swept;
-}
-
-static bool equal_values(const struct run_info *a, const struct run_info *b,
-                         const char *key)
-{
-    return str_same(run_set_value(a, key), run_set_value(b, key));
-}
-
-/* Would two runs be one point? */
-static bool are_together(const struct sweep *s, const struct run_info *a,
-                         const struct run_info *b)
-{
-    for (size_t k = 0; k < s->n_params; k++)
-        if (!equal_values(a, b, s->param[k]))
-            return false;
-    for (size_t k = 0; k < s->n_apart; k++)
-        if (!equal_values(a, b, s->apart[k]))
-            return false;
-    return true;
+    return y ? y : param_value_order(&p->x, &q->x);
 }
 
 /* Of each run, the first one that would be the same point. */
-static size_t *find_together(const struct sweep *s, const struct run_info *run,
-                             size_t n)
+static size_t *find_together(const struct sweep *s, const struct run_set *set)
 {
-    size_t *first = xcalloc(n + 1, sizeof *first);
-
-    for (size_t i = 0; i < n; i++)
-        for (first[i] = 0; first[i] < i; first[i]++)
-            if (first[first[i]] == first[i] &&
-                are_together(s, &run[i], &run[first[i]]))
-                break;
-    return first;
-}
-
-/* Do runs that would be one point differ in this parameter? */
-static bool is_needed(const size_t *first, const struct run_info *run, size_t n,
-                      const char *key)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!equal_values(&run[i], &run[first[i]], key))
-            return true;
-    return false;
+    return run_set_alike(set->run, set->n, s->by, s->n_params + s->n_apart);
 }
 
 /* How many curves there are: combinations of the parameters. */
 static size_t count_curves(const struct sweep *s, const struct run_set *set)
 {
-    struct sweep curves = *s;
-    size_t *first, n = 0;
+    size_t *first =
+        run_set_alike(set->run, set->n, s->by + s->n_params, s->n_apart);
+    size_t n = 0;
 
-    curves.n_params = 0; /* a curve has all values of the axis */
-    first = find_together(&curves, set->run, set->n);
     for (size_t i = 0; i < set->n; i++)
         n += first[i] == i;
     free(first);
@@ -154,7 +92,7 @@ static size_t count_curves(const struct sweep *s, const struct run_set *set)
 static void choose_curves(struct sweep *s, const struct run_set *set,
                           struct arena *mem)
 {
-    size_t *first = find_together(s, set->run, set->n);
+    size_t *first = find_together(s, set);
     struct differ d = { 0 };
 
     differ_params(&d, set->run, set->n);
@@ -162,18 +100,18 @@ static void choose_curves(struct sweep *s, const struct run_set *set,
         const char *key = d.item[i].key;
         bool apart;
 
-        if (is_swept(s, key) || !is_needed(first, set->run, set->n, key))
+        if (!run_set_apart(set->run, set->n, first, key))
             continue;
         apart = s->n_params == 1 && s->n_apart < MOST_KEYS;
         if (apart) {
-            s->apart[s->n_apart++] = arena_strdup(mem, key);
+            s->by[s->n_params + s->n_apart++] = arena_strdup(mem, key);
             apart = count_curves(s, set) <= MOST_CURVES;
             s->n_apart -= !apart;
         }
         s->mixed = s->mixed || !apart;
         if (apart) {
             free(first);
-            first = find_together(s, set->run, set->n);
+            first = find_together(s, set);
         }
     }
     free(first);
@@ -187,7 +125,7 @@ static const char *curve_of(const struct sweep *s, const struct run_info *run,
     const char *text = "";
 
     for (size_t k = 0; k < s->n_apart; k++) {
-        const char *value = run_set_value(run, s->apart[k]);
+        const char *value = run_set_value(run, s->by[s->n_params + k]);
 
         text = arena_printf(mem, "%s%s%s", text, k ? ", " : "",
                             value ? value : "-");
@@ -218,8 +156,8 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         best = run_rate_best(run, key, key && curve_kind_high_is_good(key), e);
         if (e->kind)
             return -1;
-        x = run_set_value(run, s->param[0]);
-        y = s->n_params > 1 ? run_set_value(run, s->param[1])
+        x = run_set_value(run, s->by[0]);
+        y = s->n_params > 1 ? run_set_value(run, s->by[1])
                             : curve_of(s, run, &f->mem);
         if (!x || !y || isnan(best)) {
             left_out++;
@@ -236,12 +174,12 @@ static int gather_points(struct sweep *s, const struct run_set *set,
     if (s->n == 0 && !metrics)
         return find_key_fail(set->run, set->n, METRIC, s->metric, NULL, e);
     for (size_t i = 0; s->n == 0 && i < s->n_params; i++)
-        if (!run_set_has(set, s->param[i]))
-            return find_key_fail(set->run, set->n, PARAM, s->param[i], NULL, e);
+        if (!run_set_has(set, s->by[i]))
+            return find_key_fail(set->run, set->n, PARAM, s->by[i], NULL, e);
     if (s->n == 0)
         return err_set(e, ERR_MISSING, "no run has both %s%s%s and %s",
-                       s->param[0], s->n_params > 1 ? ", " : "",
-                       s->n_params > 1 ? s->param[1] : "", s->metric);
+                       s->by[0], s->n_params > 1 ? ", " : "",
+                       s->n_params > 1 ? s->by[1] : "", s->metric);
     if (diverged)
         figure_note(f,
                     "The %s of %zu run%s is not finite at the end; the best "
@@ -249,7 +187,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
                     s->metric, diverged, diverged == 1 ? "" : "s");
     if (left_out)
         figure_note(f, "Left out: %zu run%s without %s or %s.", left_out,
-                    left_out == 1 ? "" : "s", s->param[0], s->metric);
+                    left_out == 1 ? "" : "s", s->by[0], s->metric);
     SORT(s->point, s->n, by_xy);
     for (size_t i = 0; i < s->n; i++)
         curves_spread(band, s->point[i].value, s->point[i].n, &s->point[i].mean,
@@ -261,21 +199,14 @@ static int gather_points(struct sweep *s, const struct run_set *set,
  * runs differ: the means are also means over these. */
 static void note_others(struct figure *f, const struct sweep *s, bool warn)
 {
-    size_t *first = find_together(s, s->run, s->runs);
-    struct differ d = { 0 };
-    struct buf params = BUF_INIT, names = BUF_INIT;
-    size_t n = 0, experiments = 0;
+    const char *also = run_set_mixed(s->run, s->runs, s->by,
+                                     s->n_params + s->n_apart, &f->mem);
+    struct buf names = BUF_INIT;
+    size_t experiments = 0;
 
     if (s->key && differ_caution(s->run, s->runs, s->key))
         figure_note(f, "Note that %s.",
                     differ_caution(s->run, s->runs, s->key));
-    differ_params(&d, s->run, s->runs);
-    for (size_t i = 0; i < d.n; i++)
-        if (!is_swept(s, d.item[i].key) &&
-            is_needed(first, s->run, s->runs, d.item[i].key) && n++ < 4)
-            buf_printf(&params, "%s%s", params.len ? ", " : "", d.item[i].key);
-    differ_clear(&d);
-    free(first);
     for (size_t i = 0; i < s->runs; i++) {
         bool known = false;
 
@@ -286,11 +217,11 @@ static void note_others(struct figure *f, const struct sweep *s, bool warn)
             buf_printf(&names, "%s%s", names.len ? ", " : "",
                        s->run[i].experiment);
     }
-    if (n)
+    if (also)
         figure_note(f,
-                    "Means are over runs that differ in %s%s as well, "
-                    "not over seeds alone.",
-                    params.s, n > 4 ? " and more" : "");
+                    "Means are over runs that differ in %s as well, not over "
+                    "seeds alone.",
+                    also);
     if (experiments > 1) {
         figure_note(f, "The runs are from %zu experiments: %s%s.", experiments,
                     names.s, experiments > 4 ? " and more" : "");
@@ -301,7 +232,6 @@ static void note_others(struct figure *f, const struct sweep *s, bool warn)
                 experiments, names.s, experiments > 4 ? " and more" : "",
                 s->run[0].experiment);
     }
-    buf_clear(&params);
     buf_clear(&names);
 }
 
@@ -322,10 +252,10 @@ static void fill_table(const struct sweep *s, struct table *t)
     struct buf names = BUF_INIT;
 
     for (size_t k = 0; k < s->n_apart; k++)
-        buf_printf(&names, "%s%s", k ? ", " : "", s->apart[k]);
+        buf_printf(&names, "%s%s", k ? ", " : "", s->by[s->n_params + k]);
     *t = TABLE_INIT("gplot.sweep/1");
     for (size_t i = 0; i < s->n_params; i++)
-        table_column(t, s->param[i]);
+        table_column(t, s->by[i]);
     if (s->n_apart)
         table_column(t, names.s);
     table_column(t, s->metric);
@@ -335,9 +265,9 @@ static void fill_table(const struct sweep *s, struct table *t)
     for (size_t i = 0; i < s->n; i++) {
         const struct point *p = &s->point[i];
 
-        table_text(t, p->x);
+        table_text(t, p->x.text);
         if (s->n_params > 1 || s->n_apart)
-            table_text(t, p->y);
+            table_text(t, p->y.text);
         table_real(t, p->mean);
         if (i == best)
             table_mark(t, MARK_BEST);
@@ -356,25 +286,16 @@ static void fill_table(const struct sweep *s, struct table *t)
 /* Distinct values of one of the two parameters, in order. */
 static size_t distinct(const struct sweep *s, bool second, const char **out)
 {
+    struct param_value *v = xcalloc(s->n + 1, sizeof *v);
     size_t n = 0;
-    double *number = xcalloc(s->n + 1, sizeof *number);
 
-    for (size_t i = 0; i < s->n; i++) {
-        const char *text = second ? s->point[i].y : s->point[i].x;
-        const double v = second ? s->point[i].ny : s->point[i].nx;
-        size_t at = 0;
-
-        while (at < n && compare_values(number[at], out[at], v, text) < 0)
-            at++;
-        if (at < n && strcmp(out[at], text) == 0)
-            continue;
-        memmove(&out[at + 1], &out[at], (n - at) * sizeof *out);
-        memmove(&number[at + 1], &number[at], (n - at) * sizeof *number);
-        out[at] = text;
-        number[at] = v;
-        n++;
-    }
-    free(number);
+    for (size_t i = 0; i < s->n; i++)
+        v[i] = second ? s->point[i].y : s->point[i].x;
+    SORT(v, s->n, param_value_order);
+    for (size_t i = 0; i < s->n; i++)
+        if (n == 0 || strcmp(out[n - 1], v[i].text) != 0)
+            out[n++] = v[i].text;
+    free(v);
     return n;
 }
 
@@ -478,7 +399,8 @@ static const char *line_label(const struct sweep *s, const char *values,
             k + 1 < s->n_apart ? strcspn(values, ",") : strlen(values);
 
         text = arena_printf(mem, "%s%s%s %.*s", text, k ? ", " : "",
-                            str_after(s->apart[k], '.'), (int)n, values);
+                            str_after(s->by[s->n_params + k], '.'), (int)n,
+                            values);
         values += n + (values[n] ? 2 : 0);
     }
     return *text ? text : NULL;
@@ -495,9 +417,10 @@ static double *places_of(struct figure *f, struct panel *p,
     bool numbers = true;
 
     for (size_t i = 0; i < s->n; i++)
-        numbers = numbers && !isnan(s->point[i].nx);
+        numbers = numbers && !isnan(s->point[i].x.number);
     for (size_t i = 0; i < s->n; i++)
-        x[i] = numbers ? s->point[i].nx : (double)index_of(name, s->point[i].x);
+        x[i] = numbers ? s->point[i].x.number
+                       : (double)index_of(name, s->point[i].x.text);
     if (numbers && p->x.scale == SCALE_AUTO && axis_geometric(x, s->n))
         p->x.scale = SCALE_LOG;
     if (!numbers) {
@@ -517,8 +440,8 @@ static double *places_of(struct figure *f, struct panel *p,
 static void draw_lines(struct figure *f, const struct sweep *s,
                        const struct request *r)
 {
-    struct panel *p = figure_panel(
-        f, arena_printf(&f->mem, "%s by %s", s->metric, s->param[0]));
+    struct panel *p =
+        figure_panel(f, arena_printf(&f->mem, "%s by %s", s->metric, s->by[0]));
     const struct curve_kind *k = curve_kind_of_metric(s->metric, NULL);
     const size_t best = find_best(s);
     const char *label;
@@ -526,7 +449,7 @@ static void draw_lines(struct figure *f, const struct sweep *s,
     char text[32];
     int slot = 0;
 
-    axis_init(&p->x, s->param[0], UNIT_NONE);
+    axis_init(&p->x, s->by[0], UNIT_NONE);
     axis_init(&p->y,
               arena_printf(&f->mem, "%s %s", s->high ? "highest" : "lowest",
                            s->metric),
@@ -538,20 +461,20 @@ static void draw_lines(struct figure *f, const struct sweep *s,
     for (size_t i = 0, end; i < s->n; i = end) {
         struct line l = { .point = &s->point[i], .slot = slot++ };
 
-        for (end = i;
-             end < s->n && strcmp(s->point[end].y, s->point[i].y) == 0;)
+        for (end = i; end < s->n &&
+                      strcmp(s->point[end].y.text, s->point[i].y.text) == 0;)
             end++;
         l.n = end - i;
-        l.label = line_label(s, s->point[i].y, &f->mem);
+        l.label = line_label(s, s->point[i].y.text, &f->mem);
         draw_line(f, p, s, &l, x + i);
     }
     panel_mark(p, MARK_AT_XY, x[best], s->point[best].mean)->colour =
         slot > 1 ? COLOUR_GREY : 1;
     axis_value(text, p->y.unit, s->point[best].mean);
-    label = line_label(s, s->point[best].y, &f->mem);
+    label = line_label(s, s->point[best].y.text, &f->mem);
     /* a label would hide curves, or they would cross it */
     figure_note(f, "The best, circled: %s at %s %s%s%s.", text,
-                str_after(s->param[0], '.'), s->point[best].x,
+                str_after(s->by[0], '.'), s->point[best].x.text,
                 label ? ", " : "", label ? label : "");
 }
 
@@ -583,8 +506,8 @@ static void draw_map(struct figure *f, const struct sweep *s)
     for (size_t i = 0; i < h->nx * h->ny; i++)
         h->value[i] = NAN;
     for (size_t i = 0; i < s->n; i++) {
-        const size_t at = index_of(h->y_name, s->point[i].y) * h->nx +
-                          index_of(h->x_name, s->point[i].x);
+        const size_t at = index_of(h->y_name, s->point[i].y.text) * h->nx +
+                          index_of(h->x_name, s->point[i].x.text);
 
         h->value[at] = s->point[i].mean;
         h->lo = fmin(h->lo, s->point[i].mean);
@@ -594,8 +517,8 @@ static void draw_map(struct figure *f, const struct sweep *s)
     }
     h->digits = digits_for(h->lo, h->hi);
     p->heat = h;
-    axis_init(&p->x, s->param[0], UNIT_NONE);
-    axis_init(&p->y, s->param[1], UNIT_NONE);
+    axis_init(&p->x, s->by[0], UNIT_NONE);
+    axis_init(&p->y, s->by[1], UNIT_NONE);
     axis_names(&p->x, &f->mem, h->x_name, h->nx, 24);
     axis_names(&p->y, &f->mem, h->y_name, h->ny, 24);
     note_means(f, s, BAND_STD);
@@ -607,16 +530,15 @@ int fig_sweep_draw(struct build *b, const char *params, const char *metric,
 {
     struct figure *f = b->figure;
     struct sweep s = { .n_params = 1, .metric = metric };
-    char *comma;
+    char *axes = arena_strdup(&f->mem, params), *comma = strchr(axes, ',');
     int ret;
 
-    s.param[0] = arena_strdup(&f->mem, params);
-    comma = strchr(s.param[0], ',');
+    s.by[0] = axes;
     if (comma) {
         *comma = '\0';
-        s.param[1] = comma + 1;
+        s.by[1] = comma + 1;
         s.n_params = 2;
-        if (strchr(s.param[1], ',') || !*s.param[1])
+        if (strchr(s.by[1], ',') || !*s.by[1])
             return err_set(e, ERR_USAGE,
                            "a sweep is drawn over one parameter or two, "
                            "not '%s'",

@@ -37,6 +37,78 @@ bool run_set_has(const struct run_set *c, const char *param)
     return false;
 }
 
+struct param_value param_value_of(const char *text)
+{
+    struct param_value v = { text, (double)NAN };
+
+    num_real(text, &v.number);
+    return v;
+}
+
+int param_value_order(const void *a, const void *b)
+{
+    const struct param_value *x = a, *y = b;
+
+    if (isnan(x->number) || isnan(y->number))
+        return strcmp(x->text, y->text);
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool equal_values(const struct run_info *a, const struct run_info *b,
+                         const char *const *param, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n &&
+           str_same(run_set_value(a, param[i]), run_set_value(b, param[i])))
+        i++;
+    return i == n;
+}
+
+size_t *run_set_alike(const struct run_info *run, size_t n,
+                      const char *const *param, size_t n_params)
+{
+    size_t *first = xcalloc(n + 1, sizeof *first);
+
+    for (size_t i = 0; i < n; i++)
+        while (first[first[i]] != first[i] ||
+               !equal_values(&run[i], &run[first[i]], param, n_params))
+            first[i]++;
+    return first;
+}
+
+bool run_set_apart(const struct run_info *run, size_t n, const size_t *alike,
+                   const char *key)
+{
+    for (size_t i = 0; i < n && !strstr(str_after(key, '.'), "seed"); i++)
+        if (!equal_values(&run[i], &run[alike[i]], &key, 1))
+            return true;
+    return false;
+}
+
+const char *run_set_mixed(const struct run_info *run, size_t n,
+                          const char *const *param, size_t n_params,
+                          struct arena *mem)
+{
+    enum { MOST = 4 };
+    size_t *alike = run_set_alike(run, n, param, n_params), found = 0;
+    const char *keys = NULL;
+    struct differ d = { 0 };
+
+    differ_params(&d, run, n);
+    for (size_t i = 0; i < d.n && found <= MOST; i++) {
+        if (!run_set_apart(run, n, alike, d.item[i].key))
+            continue;
+        keys = found++ == 0 ? arena_strdup(mem, d.item[i].key)
+               : found <= MOST
+                   ? arena_printf(mem, "%s, %s", keys, d.item[i].key)
+                   : arena_printf(mem, "%s and more", keys);
+    }
+    differ_clear(&d);
+    free(alike);
+    return keys;
+}
+
 /* Where a text may be cut: not within a character. */
 static size_t whole_character(const char *s, size_t at)
 {
@@ -219,24 +291,11 @@ static bool colour_by_number(struct run_set *c, struct arena *mem)
     return true;
 }
 
-/* The first run with the same value as this one. */
-static size_t first_alike(const struct run_set *c, const char *param, size_t at)
-{
-    const char *value = run_set_value(&c->run[at], param);
-    size_t i = 0;
-
-    for (;; i++) {
-        const char *other = run_set_value(&c->run[i], param);
-
-        if (other && strcmp(other, value) == 0)
-            return i;
-    }
-}
-
 /* Returns how many different values there are. */
 static int colour_by_word(struct run_set *c, const char *param,
                           struct arena *mem)
 {
+    size_t *alike = run_set_alike(c->run, c->n, &param, 1);
     int next = 0;
 
     c->value = arena_alloc(mem, (c->n + 1) * sizeof *c->value);
@@ -245,14 +304,11 @@ static int colour_by_word(struct run_set *c, const char *param,
 
         c->value[i] = arena_printf(mem, "%s %s", str_after(param, '.'),
                                    value ? value : "\xe2\x80\x93");
-        if (!value) {
-            c->slot[i] = COLOUR_GREY;
-        } else {
-            const size_t first = first_alike(c, param, i);
-
-            c->slot[i] = first < i ? c->slot[first] : next++;
-        }
+        c->slot[i] = !value         ? COLOUR_GREY
+                     : alike[i] < i ? c->slot[alike[i]]
+                                    : next++;
     }
+    free(alike);
     return next;
 }
 
