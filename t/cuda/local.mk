@@ -41,16 +41,16 @@ EXTRA_DIST += %D%/race.cu
 CLEANFILES += %D%/race.raceo %D%/race.raceo.d
 -include %D%/race.raceo.d
 # The second time, our own kernels compute the products.  Each has one thread, so
-# make -j2 does both at once.
+# make -j2 does both at once; those of the references wait without spinning.
 check-races: races-all races-products
 	$(AM_V_at)t/cuda/race
 	$(AM_V_at)echo "no kernel has a race on shared memory"
 races-all: t/cuda/kernels_race t/cuda/race
-	$(AM_V_at)GT_TEST_DEVICE=cuda t/cuda/kernels_race >$@.log 2>&1 || \
+	$(AM_V_at)$(T_ENV) GT_TEST_DEVICE=cuda t/cuda/kernels_race >$@.log 2>&1 || \
 	    { grep -v '^ok' $@.log; exit 1; }
 	$(AM_V_at)rm -f $@.log
 races-products: t/cuda/kernels_race
-	$(AM_V_at)for op in linear_fwd linear_bwd linear_act_fwd \
+	$(AM_V_at)$(T_ENV) for op in linear_fwd linear_bwd linear_act_fwd \
 	    act_linear_bwd head muon; do \
 	    GT_TEST_DEVICE=cuda GT_CUBLASLT=off KERNELS_ONLY=$$op \
 	        t/cuda/kernels_race >$@.log 2>&1 || \
@@ -111,7 +111,7 @@ clean-gpu-kit:
 # Lines of the kernels that the judge runs; configure with --enable-coverage.
 # Without a home no plans are found, so that choosing them counts too.
 coverage-cuda: t/cuda/kernels_emu.t
-	$(AM_V_at)GT_TEST_DEVICE=cuda HOME= XDG_CACHE_HOME= \
+	$(AM_V_at)$(T_ENV) GT_TEST_DEVICE=cuda HOME= XDG_CACHE_HOME= \
 	    t/cuda/kernels_emu.t >/dev/null
 	$(AM_V_at)for f in $(EMU_OBJECTS:.emuo=); do \
 	    gcov -n -o $$f.gcda $(top_srcdir)/$$f.cu 2>/dev/null | \
