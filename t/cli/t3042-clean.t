@@ -48,6 +48,22 @@ gopher.alphabetic_words_min = default|kept|echo a b c d 5
 gopher.alphabetic_words_min = default|dropped|echo a b c d 5 6
 gopher.stop_words_min = default|kept|echo the cat and dog
 gopher.stop_words_min = default|dropped|echo the cat the dog
+repetition.lines_max = default|kept|lines 31 "a" "b %d"
+repetition.lines_max = default|dropped|lines 32 "a" "b %d"
+repetition.paragraphs_max = 0.5|kept|echo "a\\\\n\\\\nb\\\\n\\\\na\\\\n\\\\na"
+repetition.paragraphs_max = 0.5|dropped|echo "a\\\\n\\\\na\\\\n\\\\na"
+repetition.paragraph_text_max = 0.3|dropped|echo "ab\\\\n\\\\nab"
+repetition.paragraph_text_max = 0.4|kept|echo "ab\\\\n\\\\nab"
+repetition.line_text_max = 0.5|kept|echo "ab\\\\nab"
+repetition.line_text_max = 0.3|dropped|echo "ab\\\\nab"
+fineweb.end_lines_min = default|kept|lines 12 "ends." "b"
+fineweb.end_lines_min = default|dropped|lines 11 "ends。" "b"
+fineweb.short_lines_max = default|kept|lines 67 "short" "a line of more than thirty letters"
+fineweb.short_lines_max = default|dropped|lines 68 "a line of thirty characters:äö" "a line of more than thirty letters"
+fineweb.repeated_text_max = default|kept|lines 2 "abcd" "%0400d"
+fineweb.repeated_text_max = 0|dropped|lines 2 "abcd" "%0400d"
+fineweb.newlines_max = default|kept|words 10; echo "\\\\n\\\\n\\\\nx"
+fineweb.newlines_max = default|dropped|words 9; echo "\\\\n\\\\n\\\\n"
 END
 
 cat >three.ini <<'END'

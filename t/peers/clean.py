@@ -1,9 +1,8 @@
-"""Documents kept by datatrove's filter, with words that white space separates.
+"""Documents kept by datatrove's filters, with words that white space separates.
 
-    clean.py make DOCS        write texts at each threshold, and random ones
-    clean.py filter DOCS OUT  write what Gopher's filter of quality keeps, and
-                              "NUMBER REASON" of what it drops to OUT.why
-    clean.py compare A B      compare what two programs kept
+    clean.py make DOCS           write texts at each threshold, and random ones
+    clean.py filter SET DOCS OUT write what the filter SET of datatrove keeps,
+                                 and "NUMBER REASON" of what it drops to OUT.why
 """
 import json
 import random
@@ -71,6 +70,67 @@ def gopher(rng):
         yield " ".join(w + STOP[k:k + 1] * 5 + [STOP[k] + "x"])
 
 
+def repetition(rng):
+    for least, join in ((30, "\n"), (30, "\n\n"), (30, "\n\n\n"), (30, "\n \n")):
+        for k in near(least):
+            for length in (3, 20, 60):
+                one = " ".join(words(rng, 4))
+                unique = [word(rng, length) for _ in range(100 - k)]
+                yield join.join(unique + unique[:1] * k)
+                yield join.join(unique[:1] * k + unique) + join
+                yield join + join.join([one] * (k + 1) + unique[1:]) + join
+    for k in range(0, 60):  # the share of characters, in small steps
+        line = word(rng, 10)
+        yield "\n".join([word(rng, 90 + k)] * 1 + [line] * 3 + [word(rng, 9)])
+        yield "\n\n".join([word(rng, 40 + k), line, line, line[:k]])
+    for n in (2, 3, 4):
+        phrase = words(rng, n, 7)
+        for k in range(2, 30):
+            for between in (3, 7, 20):
+                w = []
+                for i in range(k):
+                    w += phrase + words(rng, 1 + i % between, 4)
+                yield " ".join(w)
+    for n in range(5, 12):
+        for k in range(1, 45):
+            phrase = words(rng, n, 4)
+            w = words(rng, 200) + phrase
+            for i in range(1 + k // 12):
+                w += words(rng, 2) + phrase[:n - k % 3]
+            yield " ".join(w + words(rng, 3 * k))
+    yield "a aa " * 60 + "aaa " * 40 + "aa a " * 60
+    yield from ("- -- --- -- - " * k + " ".join(words(rng, 80))
+                for k in range(1, 12))
+    for k in range(1, 9):
+        yield " ".join(words(rng, k))
+        yield " ".join(["again"] * k)
+
+
+def fineweb(rng):
+    def lines(n, make):
+        return "\n".join(make(i) for i in range(n))
+
+    for k in near(12):
+        for end in (".", "?", "!", "\u3002", "\u061f", "\u0964", ". ", ":", '"'):
+            yield lines(100, lambda i: " ".join(words(rng, 9))
+                        + (end if i < k else ""))
+    for k in near(67):
+        for n in (29, 30, 31):
+            for c in ("a", "\u4e2d", "\U00020000"):
+                yield lines(100, lambda i: c * (n - 8) + word(rng, 3) + " "
+                            + word(rng, 3) + "." if i < k else
+                            word(rng, 45) + ".")
+    for k in range(0, 40):
+        w = [" ".join(words(rng, 30)) + "." for _ in range(10)]
+        one = word(rng, 2 + k % 20) + "."
+        yield "\n".join(w[:k % 9 + 1] + [one, one] + w[k % 9 + 1:])
+    for k in near(30):
+        yield "\n".join([" ".join(words(rng, 100 - 2 * k, 16)) + "."]
+                        + [word(rng, 35) + " and." for _ in range(k)])
+        yield "\n" * k + " ".join(words(rng, 100)) + "."
+    yield "\n \n\u00a0\n" + "Words that are here, and end.\n" * 3
+
+
 def web(rng, n):
     """Paragraphs, menus, lists and what else pages have."""
     vocabulary = [word(rng, 1 + int(rng.expovariate(0.2))) for _ in range(3000)]
@@ -112,27 +172,33 @@ def web(rng, n):
 
 def make(path):
     rng = random.Random(5)
-    texts = [*gopher(rng), *web(rng, 3000)]
+    texts = [*gopher(rng), *repetition(rng), *fineweb(rng), *web(rng, 3000)]
     with open(path, "w", encoding="utf-8") as f:
         for i, text in enumerate(texts):
             json.dump({"id": i, "text": text}, f)
             f.write("\n")
 
 
-def quality_filter():
-    import datatrove.pipeline.filters.gopher_quality_filter as module
+def filters():
+    import datatrove.pipeline.filters.fineweb_quality_filter as fwf
+    import datatrove.pipeline.filters.gopher_quality_filter as gqf
+    import datatrove.pipeline.filters.gopher_repetition_filter as grf
 
-    module.split_into_words = lambda text, language=None: text.split()
-    return module.GopherQualityFilter()
+    for module in (fwf, gqf, grf):
+        module.split_into_words = lambda text, language=None: text.split()
+    return {"gopher": gqf.GopherQualityFilter(),
+            "repetition": grf.GopherRepetitionFilter(top_n_grams=(),
+                                                     dup_n_grams=()),
+            "fineweb": fwf.FineWebQualityFilter()}
 
 
-def filter_documents(docs, out):
+def filter_documents(name, docs, out):
     import warnings
 
     from datatrove.data import Document
 
     warnings.simplefilter("ignore")
-    keep = quality_filter()
+    keep = filters()[name]
     with open(docs, encoding="utf-8") as f, \
             open(out, "w", encoding="utf-8") as kept, \
             open(out + ".why", "w", encoding="utf-8") as why:

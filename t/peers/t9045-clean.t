@@ -10,16 +10,24 @@ test -n "${GT_PEERS:-}" ||
     skip_all "no datatrove and regex in $python; set GT_PYTHON"
 clean=$top/t/peers/clean.py
 
-"$python" -B "$clean" make docs.jsonl 2>err &&
-    "$python" -B "$clean" filter docs.jsonl theirs 2>err
-ok $? "datatrove filters texts at each threshold"
-gdata clean -q --rules "$top/conf/clean-gopher.ini" -o ours docs.jsonl >out 2>err &&
-    "$python" -B "$clean" compare theirs ours >out 2>err
-ok $? "gdata clean keeps the same of $(wc -l <docs.jsonl) documents"
-is "$(cut -d' ' -f2 theirs.why | sort -u | tr '\n' ' ')" \
-    "gopher_above_avg_threshold gopher_below_alpha_threshold \
+"$python" -B "$clean" make docs.jsonl 2>err
+ok $? "texts are made at each threshold"
+for set in gopher repetition fineweb; do
+    # the section of this name
+    awk -v s="[$set]" 'FNR == 1 { on = 0 } /^\[/ { on = $0 == s } on' \
+        "$top/conf/clean-gopher.ini" "$top/conf/clean-fineweb.ini" >"$set.ini"
+    "$python" -B "$clean" filter $set docs.jsonl theirs 2>err &&
+        gdata clean -q --rules "$set.ini" -o ours docs.jsonl >counts 2>err &&
+        "$python" -B "$clean" compare theirs ours >different 2>err
+    ok $? "$set: $(wc -l <docs.jsonl) documents are kept and dropped as there"
+    cut -d' ' -f2 theirs.why >>reasons
+done
+# what each filter of datatrove can say, except of empty texts
+is "$(sort -u reasons | tr '\n' ' ')" "char_dup_ratio \
+dup_line_char_frac dup_line_frac dup_para_char_frac dup_para_frac \
+gopher_above_avg_threshold gopher_below_alpha_threshold \
 gopher_below_avg_threshold gopher_enough_stop_words gopher_long_doc \
 gopher_short_doc gopher_too_many_bullets gopher_too_many_ellipsis \
-gopher_too_many_end_ellipsis gopher_too_many_hashes kept " \
-    "each rule drops some of these documents"
+gopher_too_many_end_ellipsis gopher_too_many_hashes kept line_punct_ratio \
+list_ratio short_line_ratio " "each rule drops some of these documents"
 done_testing

@@ -6,8 +6,10 @@
 
 #include "common/conf.h"
 #include "common/format/unicode.h"
+#include "common/hash.h"
 #include "common/num.h"
 #include "common/utf8.h"
+#include "data/corpus/hashset.h"
 
 const char *const clean_name[CLEAN_RULES] = {
 #define RULE(id, name, ...) name,
@@ -82,6 +84,7 @@ static const char stop_words[][5] = { "the", "be",   "to",   "of",
                                       "and", "that", "have", "with" };
 
 struct counts {
+    const char *first, *last; /* of the text without white space around it */
     size_t chars, words, lines;
     size_t letters;            /* words with a letter */
     size_t plain, plain_chars; /* words that are not only punctuation */
@@ -173,7 +176,7 @@ static const uint8_t *read_word(struct counts *k, const uint8_t *p,
 static struct counts read_text(const uint8_t *p, size_t n)
 {
     const uint8_t *const end = p + n, *first = p, *last = p; /* of a line */
-    struct counts k = { 0 };
+    struct counts k = { .first = NULL };
     bool in_line = false;
 
     while (p < end) {
@@ -182,7 +185,9 @@ static struct counts read_text(const uint8_t *p, size_t n)
         n = utf8_decode(p, end, &c);
         if (class_of(c) != IS_SPACE) {
             first = first == last ? p : first;
+            k.first = k.first ? k.first : (const char *)p;
             p = last = read_word(&k, p, end);
+            k.last = (const char *)p;
             in_line = true;
             continue;
         }
@@ -213,12 +218,84 @@ static double count_of(const char *s, size_t n, const char *what)
     return count;
 }
 
+/* ---- repeated paragraphs and lines, and lines of FineWeb ----------------- */
+
+enum { SHORT_LINE = 30 };
+
+/* What newlines separate; those with words are lines to FineWeb. */
+struct pieces {
+    double n, repeated, repeated_chars;
+    double lines, line_chars; /* repeated ones */
+    double ended, brief, newlines;
+    struct hashset seen;
+};
+
+static void add_piece(struct pieces *p, const char *s, size_t n)
+{
+    const uint8_t *at = (const uint8_t *)s, *const end = at + n;
+    const bool repeated = !hashset_add(&p->seen, hash128(s, n, 0).hi);
+    double chars = 0;
+    bool has_word = false;
+    uint32_t c = ' ';
+
+    for (; at < end; chars++) {
+        at += utf8_decode(at, end, &c);
+        has_word |= class_of(c) != IS_SPACE;
+    }
+    p->n++;
+    p->repeated += repeated;
+    p->repeated_chars += repeated ? chars : 0;
+    p->lines += has_word;
+    p->line_chars += repeated && has_word ? chars : 0;
+    p->ended += has_word && in_ranges(unicode_terminal, c);
+    p->brief += has_word && chars <= SHORT_LINE;
+}
+
+/* Divide a text where there are `least` newlines or more. */
+static struct pieces find_pieces(const char *s, const char *end, size_t least)
+{
+    const char *stop = s;
+    struct pieces p = { 0 };
+
+    for (size_t run = 0; s; s = stop) {
+        while ((stop = memchr(stop, '\n', (size_t)(end - stop)))) {
+            for (run = 1; stop + run < end && stop[run] == '\n';)
+                run++;
+            p.newlines += (double)run;
+            if (run >= least)
+                break;
+            stop += run;
+        }
+        add_piece(&p, s, (size_t)((stop ? stop : end) - s));
+        stop = stop ? stop + run : NULL;
+    }
+    hashset_clear(&p.seen);
+    return p;
+}
+
+static void measure_pieces(double *v, const struct counts *k, const char *text,
+                           size_t n)
+{
+    const struct pieces paragraphs = find_pieces(k->first, k->last, 2),
+                        lines = find_pieces(text, text + n, 1);
+    const double chars = (double)k->chars;
+
+    v[CLEAN_PARAGRAPHS] = paragraphs.repeated / paragraphs.n;
+    v[CLEAN_PARAGRAPH_TEXT] = paragraphs.repeated_chars / chars;
+    v[CLEAN_LINES] = lines.repeated / lines.n;
+    v[CLEAN_LINE_TEXT] = lines.repeated_chars / chars;
+    v[CLEAN_END_LINES] = lines.ended / lines.lines;
+    v[CLEAN_SHORT_LINES] = lines.brief / lines.lines;
+    v[CLEAN_REPEATED] = lines.line_chars / (chars - lines.newlines);
+    v[CLEAN_NEWLINES] = lines.newlines / (double)k->words;
+}
+
 int clean_test(const struct clean *c, const char *text, size_t n, double *value)
 {
     const struct counts k = read_text((const uint8_t *)text, n);
     const double words = (double)k.words, lines = (double)k.lines;
     const double length = (double)k.plain_chars / (double)k.plain;
-    const double values[CLEAN_RULES] = {
+    double values[CLEAN_RULES] = {
         [CLEAN_EMPTY] = words,
         [CLEAN_CHARACTERS_MIN] = (double)k.chars,
         [CLEAN_CHARACTERS_MAX] = (double)k.chars,
@@ -236,8 +313,13 @@ int clean_test(const struct clean *c, const char *text, size_t n, double *value)
         [CLEAN_LETTERS] = (double)k.letters / words,
         [CLEAN_STOP_WORDS] = __builtin_popcount(k.stop_words),
     };
+    bool measured = false; /* the pieces, too */
 
     for (int i = 0; i < CLEAN_RULES; i++) {
+        if (i >= CLEAN_PARAGRAPHS && !measured && !isnan(c->limit[i])) {
+            measure_pieces(values, &k, text, n);
+            measured = true;
+        }
         *value = values[i]; /* comparisons with NaN are false */
         if (rules[i].kind == LEAST ? *value < c->limit[i]
                                    : *value > c->limit[i])
