@@ -152,8 +152,10 @@ AS_CASE([$with_cuda],
        sed -n 's/^#@S|@ TOP=//p' | head -n 1)
      test -n "$cuda_home" || cuda_home=$(dirname "$(dirname "$NVCC")")
      cuda_home=$(cd "$cuda_home" && pwd -P)
+     AS_CASE([$host_cpu], [aarch64], [cuda_target=sbsa-linux],
+             [cuda_target=$host_cpu-linux])
      # Debian and Ubuntu have packages with the library beside all others.
-     for dir in "$cuda_home/lib64" "$cuda_home/targets/$(uname -m)-linux/lib" \
+     for dir in "$cuda_home/targets/$cuda_target/lib" "$cuda_home/lib64" \
        "$cuda_home/lib" "/usr/lib/$($CC -print-multiarch 2>/dev/null)"; do
        test -f "$dir/libcudart_static.a" && cuda_lib=$dir && break
      done

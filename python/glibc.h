@@ -14,7 +14,8 @@
 #define SYS_landlock_add_rule       445
 #define SYS_landlock_restrict_self  446
 
-#if defined __x86_64__
+#if defined __CUDA_ARCH__ /* not the code of GPUs */
+#elif defined __x86_64__
 #define OLDEST(f) __asm__(".symver " #f "," #f "@GLIBC_2.2.5")
 #elif defined __aarch64__
 #define OLDEST(f) __asm__(".symver " #f "," #f "@GLIBC_2.17")

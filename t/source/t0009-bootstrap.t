@@ -128,6 +128,7 @@ mkdir -p conf/m4 toolkit/include lib
 cp "$top/m4/gt.m4" conf/m4
 cat >conf/configure.ac <<'END'
 AC_INIT([cuda], [1])
+AC_CANONICAL_HOST
 AM_INIT_AUTOMAKE([foreign])
 AC_PROG_CC
 GT_CHECK_CUDA
@@ -169,5 +170,11 @@ else
     NVCC_STATUS=1 configure
     like out '^ *cuda *no .*-ccbin g++' \
         "an nvcc that refuses the C++ compiler is told, and what to set"
+    mkdir -p toolkit/lib64 toolkit/targets/sbsa-linux/lib
+    cp lib/libcudart_static.a toolkit/lib64
+    cp lib/libcudart_static.a toolkit/targets/sbsa-linux/lib
+    configure --host=aarch64-linux-gnu
+    like out "^libs -L.*/targets/sbsa-linux/lib -lcudart_static" \
+        "for aarch64, libcudart is that of the toolkit for aarch64"
 fi
 done_testing
