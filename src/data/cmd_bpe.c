@@ -336,8 +336,6 @@ static int bpe_main(int argc, char **argv, struct err *e)
                       first);
     if (got == 0)
         got = corpus_conf_set(&in, &input, argv, argc, e);
-    if (got == 0 && argc == 0)
-        got = err_set(e, ERR_USAGE, "name the text to train on");
     confine_output(output, download_any(argv, argc));
     if (got == 0) {
         in.special = special;

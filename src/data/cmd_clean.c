@@ -46,7 +46,6 @@ static int write_dropped(struct corpus_writer *w, const struct corpus_doc *d,
 {
     struct buf line = BUF_INIT;
     struct emit o = { .b = &line };
-    struct corpus_doc doc = *d;
     int ret;
 
     emit_object(&o, NULL);
@@ -59,9 +58,9 @@ static int write_dropped(struct corpus_writer *w, const struct corpus_doc *d,
         emit_bytes(&o, "text", d->text, d->len);
         emit_object_end(&o);
     }
-    doc.whole = line.s;
-    doc.whole_len = line.len;
-    ret = corpus_write(w, &doc);
+    ret = corpus_write(
+        w, &(struct corpus_doc){ .whole = line.s, .whole_len = line.len }, NULL,
+        0);
     buf_clear(&line);
     return ret;
 }
@@ -75,7 +74,7 @@ static int clean_doc(void *arg, const struct corpus_doc *d, struct err *e)
     (void)e;
     if (rule < 0) {
         c->kept++;
-        return corpus_write(&c->out, d);
+        return corpus_write(&c->out, d, NULL, 0);
     }
     c->count[rule]++;
     return corpus_doc_in_share(d, keep_dropped)
@@ -125,8 +124,6 @@ static int clean_main(int argc, char **argv, struct err *e)
 
     if (!rules)
         return err_set(e, ERR_USAGE, "name the rules with --rules FILE");
-    if (argc == 0)
-        return err_set(e, ERR_USAGE, "name the text to read");
     if (!(keep_dropped >= 0 && keep_dropped <= 1))
         return err_set(e, ERR_USAGE,
                        "--keep-dropped expects a share from 0 to 1");

@@ -52,7 +52,7 @@ static int write_if_new(void *arg, const struct corpus_doc *doc, struct err *e)
     if (hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi) &&
         !is_similar) {
         d->kept++;
-        return corpus_write(&d->out, doc);
+        return corpus_write(&d->out, doc, NULL, 0);
     }
     d->similar += is_similar;
     d->omitted++;
@@ -84,8 +84,6 @@ static int dedup_main(int argc, char **argv, struct err *e)
     char kept[NUM_TEXT], omitted[NUM_TEXT], bytes[NUM_TEXT];
     int ret;
 
-    if (argc == 0)
-        return err_set(e, ERR_USAGE, "name the text to read");
     if (!(how.similarity > 0 && how.similarity <= 1))
         return err_set(e, ERR_USAGE,
                        "--similarity expects a share from 0 to 1");
@@ -96,9 +94,8 @@ static int dedup_main(int argc, char **argv, struct err *e)
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));
-    if (near && corpus_files_last(argv, (size_t)argc, "--near", e) < 0)
-        return -1;
-    if (corpus_writer_open(&d.out, output, &conf, e) < 0)
+    if ((near && corpus_files_last(argv, (size_t)argc, "--near", e) < 0) ||
+        corpus_writer_open(&d.out, output, &conf, e) < 0)
         return -1;
     ret = dedup_corpus(&d, &conf, e);
     ret = corpus_writer_close(&d.out, ret, e);

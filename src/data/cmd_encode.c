@@ -202,7 +202,7 @@ static int check_shares(struct err *e)
     return 0;
 }
 
-static int check_options(int argc, struct err *e)
+static int check_options(struct err *e)
 {
     struct stat st;
 
@@ -215,8 +215,6 @@ static int check_options(int argc, struct err *e)
                        "%s is a device; shards are files whose names begin "
                        "with -o PREFIX",
                        output);
-    if (argc == 0)
-        return err_set(e, ERR_USAGE, "name the text to encode");
     if (threads < 0 || threads > 1024)
         return err_set(e, ERR_USAGE, "--threads expects 1 to 1024");
     if (tokens == 0 || tokens < -1)
@@ -644,7 +642,7 @@ static int encode_main(int argc, char **argv, struct err *e)
     struct encoding w = { 0 };
     int got;
 
-    if (check_options(argc, e) < 0 ||
+    if (check_options(e) < 0 ||
         corpus_conf_set(&w.in, &input, argv, argc, e) < 0 ||
         tokenizer_load(&w.tokenizer, tokenizer_path, e) < 0)
         return -1;

@@ -572,10 +572,8 @@ static int fetch_links(const struct catalog_links *l, struct err *e)
     d.http = http_open(&network, e);
     if (!d.http)
         return -1;
-    if (folder)
-        ret = fetch_all(&d, l, folder, &bar, e);
-    else
-        ret = pipe_all(&d, l, STDOUT_FILENO, &bar, e);
+    ret = folder ? fetch_all(&d, l, folder, &bar, e)
+                 : pipe_all(&d, l, STDOUT_FILENO, &bar, e);
     http_close(d.http);
     return ret;
 }
@@ -597,13 +595,10 @@ static int fetch_main(int argc, char **argv, struct err *e)
                       "--sha256 expects 64 hexadecimal digits in lower case, "
                       "not '%s'",
                       sha256);
-    if (ret == 0 && sha256) {
-        if (l.n != 1)
-            ret =
-                err_set(e, ERR_USAGE, "--sha256 needs one file, not %zu", l.n);
-        else
-            l.link[0].sha256 = sha256;
-    }
+    else if (ret == 0 && sha256 && l.n != 1)
+        ret = err_set(e, ERR_USAGE, "--sha256 needs one file, not %zu", l.n);
+    else if (ret == 0 && sha256)
+        l.link[0].sha256 = sha256;
     sig_watch();
     if (ret == 0 && list)
         for (size_t i = 0; i < l.n && ret == 0; i++)

@@ -160,7 +160,7 @@ static int remove_text(void *arg, const struct corpus_doc *d, struct err *e)
     (void)e;
     r->documents++;
     if (n > 0 && !piece)
-        return corpus_write(&r->out, d);
+        return corpus_write(&r->out, d, NULL, 0);
     r->left_out += n == 0;
     r->cut += n > 0;
     r->pieces += (int64_t)n;
@@ -169,7 +169,7 @@ static int remove_text(void *arg, const struct corpus_doc *d, struct err *e)
         const size_t len = piece[i].end - piece[i].begin;
 
         r->bytes -= (int64_t)len;
-        ret = corpus_write_text(&r->out, d, d->text + piece[i].begin, len);
+        ret = corpus_write(&r->out, d, d->text + piece[i].begin, len);
     }
     return ret;
 }

@@ -226,7 +226,7 @@ enum { SHORT_LINE = 30 };
 struct pieces {
     double n, repeated, repeated_chars;
     double lines, line_chars; /* repeated ones */
-    double ended, brief, newlines;
+    double ended, brief;
     struct hashset seen;
 };
 
@@ -261,7 +261,6 @@ static struct pieces find_pieces(const char *s, const char *end, size_t least)
         while ((stop = memchr(stop, '\n', (size_t)(end - stop)))) {
             for (run = 1; stop + run < end && stop[run] == '\n';)
                 run++;
-            p.newlines += (double)run;
             if (run >= least)
                 break;
             stop += run;
@@ -278,7 +277,7 @@ static void measure_pieces(double *v, const struct counts *k, const char *text,
 {
     const struct pieces paragraphs = find_pieces(k->first, k->last, 2),
                         lines = find_pieces(text, text + n, 1);
-    const double chars = (double)k->chars;
+    const double chars = (double)k->chars, newlines = count_of(text, n, "\n");
 
     v[CLEAN_PARAGRAPHS] = paragraphs.repeated / paragraphs.n;
     v[CLEAN_PARAGRAPH_TEXT] = paragraphs.repeated_chars / chars;
@@ -286,8 +285,8 @@ static void measure_pieces(double *v, const struct counts *k, const char *text,
     v[CLEAN_LINE_TEXT] = lines.repeated_chars / chars;
     v[CLEAN_END_LINES] = lines.ended / lines.lines;
     v[CLEAN_SHORT_LINES] = lines.brief / lines.lines;
-    v[CLEAN_REPEATED] = lines.line_chars / (chars - lines.newlines);
-    v[CLEAN_NEWLINES] = lines.newlines / (double)k->words;
+    v[CLEAN_REPEATED] = lines.line_chars / (chars - newlines);
+    v[CLEAN_NEWLINES] = newlines / (double)k->words;
 }
 
 int clean_test(const struct clean *c, const char *text, size_t n, double *value)
@@ -313,13 +312,9 @@ int clean_test(const struct clean *c, const char *text, size_t n, double *value)
         [CLEAN_LETTERS] = (double)k.letters / words,
         [CLEAN_STOP_WORDS] = __builtin_popcount(k.stop_words),
     };
-    bool measured = false; /* the pieces, too */
 
+    measure_pieces(values, &k, text, n);
     for (int i = 0; i < CLEAN_RULES; i++) {
-        if (i >= CLEAN_PARAGRAPHS && !measured && !isnan(c->limit[i])) {
-            measure_pieces(values, &k, text, n);
-            measured = true;
-        }
         *value = values[i]; /* comparisons with NaN are false */
         if (rules[i].kind == LEAST ? *value < c->limit[i]
                                    : *value > c->limit[i])

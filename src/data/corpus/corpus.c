@@ -382,6 +382,8 @@ const char *const corpus_bad_words[] = {
 int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
                     char *const *path, int n, struct err *e)
 {
+    if (n == 0)
+        return err_set(e, ERR_USAGE, "name the text to read");
     if (o->separator && !*o->separator)
         return err_set(e, ERR_USAGE, "--separator expects a text");
     if (!(o->max_bad >= 0 && o->max_bad <= 1))

@@ -20,13 +20,8 @@ int corpus_writer_open(struct corpus_writer *w, const char *output,
     return 0;
 }
 
-int corpus_write(struct corpus_writer *w, const struct corpus_doc *d)
-{
-    return corpus_write_text(w, d, NULL, 0);
-}
-
-int corpus_write_text(struct corpus_writer *w, const struct corpus_doc *d,
-                      const char *text, size_t n)
+int corpus_write(struct corpus_writer *w, const struct corpus_doc *d,
+                 const char *text, size_t n)
 {
     buf_trim(&w->line, 0);
     if (!d->whole) {

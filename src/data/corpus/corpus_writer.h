@@ -13,14 +13,14 @@
  *
  *      if (corpus_writer_open(&w, "out.jsonl", &conf, e) < 0)
  *          return -1;
- *      ret = corpus_each(&conf, ...  corpus_write(&w, doc)  ..., e);
+ *      ret = corpus_each(&conf, ...  corpus_write(&w, doc, NULL, 0)  ..., e);
  *      return corpus_writer_close(&w, ret, e);
  *
  * corpus_write() writes the line that the document was read from, with all its
- * fields, or an object with the field "text".  corpus_write_text() writes the
- * same with another text in its place.  They return 1 if writing has failed,
- * for corpus_each(), and corpus_writer_close() tells why.  The output is a
- * file, which appears if all succeeded, or "-", standard output.
+ * fields, or an object with the field "text"; with another text, unless that is
+ * NULL.  It returns 1 if writing has failed, for corpus_each(), and
+ * corpus_writer_close() tells why.  The output is a file, which appears if all
+ * succeeded, or "-", standard output.
  */
 struct corpus_writer {
     FILE *fp;
@@ -32,7 +32,6 @@ struct corpus_writer {
 /* Also lets the corpus keep its lines. */
 int corpus_writer_open(struct corpus_writer *, const char *output,
                        struct corpus_conf *, struct err *);
-int corpus_write(struct corpus_writer *, const struct corpus_doc *);
-int corpus_write_text(struct corpus_writer *, const struct corpus_doc *,
-                      const char *text, size_t n);
+int corpus_write(struct corpus_writer *, const struct corpus_doc *,
+                 const char *text, size_t n);
 int corpus_writer_close(struct corpus_writer *, int ret, struct err *);
