@@ -1,21 +1,61 @@
 /*
- * gtrack where - print the folder of a run
+ * gtrack where - print how to open the store in other tools
  */
 #include "config.h"
 
+#include <stdlib.h>
+
+#include "common/buf.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
+#include "common/path.h"
+#include "store/format/store.h"
 #include "track/runs/track.h"
 
 static const struct opt where_opts[] = { TRACK_OPT_ROOT, { 0 } };
+
+static int print_store(struct err *e)
+{
+    struct buf word = BUF_INIT; /* the path for a shell */
+    char *path;
+    int ret;
+
+    if (!path_is_folder(track_store()))
+        return err_set(e, ERR_MISSING, "there is no store %s", track_store());
+    path = store_absolute(track_store());
+    buf_shell_word(&word, path);
+    ret = pager_print(
+        e,
+        "The store is %s, in the layout of MLflow's file store.\n\n"
+        "To view it in MLflow's user interface:\n"
+        "    MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri %s\n"
+        "(MLflow 3.13 and later refuse a file store without that variable; "
+        "older\nversions ignore it.  The table of runs is at\n"
+        "http://localhost:5000/#/experiments/EXPERIMENT-ID/runs.)\n\n"
+        "To convert it to a database of MLflow, once (MLflow 3.10 and later):\n"
+        "    mlflow migrate-filestore --source %s --target "
+        "sqlite:///mlflow.db\n"
+        "    mlflow ui --backend-store-uri sqlite:///mlflow.db\n\n"
+        "To send runs to an MLflow server of any version, also while they are "
+        "running:\n    gtrack push --root %s --to mlflow http://HOST:5000\n\n"
+        "To send them to Weights & Biases:\n    gtrack push --root %s --to "
+        "wandb\n",
+        path, word.s, word.s, word.s, word.s);
+    buf_clear(&word);
+    free(path);
+    return ret;
+}
 
 static int where_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = { 0 };
     int ret;
 
-    if (track_check_args(argc, argv, 1, 1, e) < 0 ||
-        track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
+    if (track_check_args(argc, argv, 0, 1, e) < 0)
+        return -1;
+    if (argc == 0)
+        return print_store(e);
+    if (track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
         return -1;
     ret = pager_print(e, "%s\n", runs.run[0].folder);
     runs_free(&runs);
@@ -24,8 +64,8 @@ static int where_main(int argc, char **argv, struct err *e)
 
 const struct cmd cmd_where = {
     .name = "where",
-    .args = "RUN",
-    .help = "print the folder of a run",
+    .args = "[RUN]",
+    .help = "print how to open the store in other tools",
     .opts = where_opts,
     .confine = track_confine_reader,
     .run = where_main,

@@ -113,6 +113,7 @@ gtrack verify odd.tar
 gtrack verify "$BAD.svg"
 gtrack watch -r odd --count 1
 gtrack where -r odd "one $BAD"
+gtrack where -r "odd/../odd"
 gplot compare -r odd "one $BAD"
 gplot dashboard -r odd "one $BAD"
 gplot grad-norm -r odd "one $BAD"
