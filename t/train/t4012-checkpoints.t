@@ -230,10 +230,8 @@ do
     # shellcheck disable=SC2086 # words
     letters due$n --set eval.hellaswag_limit=0 $ranks &
     pid=$!
-    until grep -q 'step 4: validation loss' log 2>/dev/null &&
-        test -e due$n/0/*/artifacts/checkpoints/step-00000004; do
-        kill -0 $pid || break
-    done
+    await_line log 'step 4: validation loss' $pid &&
+        await_path "due$n/0/*/artifacts/checkpoints/step-00000004" $pid
     kill -"$signal" $(children $pid)
     wait $pid
     status=$?
