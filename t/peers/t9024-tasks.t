@@ -83,7 +83,7 @@ while read -r task file; do
               bad += d > 2e-3 || d < -2e-3 || NF % 2 } }
         END { exit bad > 0 || NR < 3 }'
     ok $? "$task has the log-likelihoods and scores of lm_eval" \
-        "$(paste want got; tail -n 3 err)"
+        "$(paste want got; tail -n 3 err log)"
 done <<'END'
 hellaswag hellaswag_val
 arc_easy ARC-Easy-Test

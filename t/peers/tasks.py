@@ -21,7 +21,8 @@ lm = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=1)
 for name in names:
     path, file = name.split("=")
     config = load_yaml(tasks / f"{path}.yaml")
-    for key in ("tag", "training_split", "validation_split", "dataset_name"):
+    for key in ("tag", "training_split", "validation_split", "fewshot_split",
+                "dataset_name"):
         config.pop(key, None)
     config.update(task="own", dataset_path="json", test_split="train",
                   dataset_kwargs={"data_files": f"{folder}/{file}.jsonl"},
