@@ -313,8 +313,9 @@ static uint32_t find_root(struct near *n, uint32_t doc)
     return doc;
 }
 
-/* Connect two documents if they are similar: the root of one becomes the
- * earlier root.  Those that are connected already are not compared. */
+/* Connect two documents if they are similar, by making the earlier of their
+ * roots the root of both.  Two that already have the same root are not
+ * compared. */
 static int compare_pair(struct near *n, uint32_t doc, uint32_t earlier,
                         struct err *e)
 {
