@@ -70,12 +70,13 @@ static int add_known(void *arg, const char *section, const char *name,
                      const char *value)
 {
     struct loading *l = arg;
-    char *key = xasprintf("%s.%s", section, name);
 
     opt_nearest_try(&l->known, arena_strdup(&l->all->mem, section));
-    if (strcmp(section, l->known.word) == 0)
+    if (strcmp(section, l->known.word) == 0) {
+        const char *key = arena_printf(&l->all->mem, "%s.%s", section, name);
+
         add_key(arg, key, value, "conf/tasks.ini", ERR_IGNORED);
-    free(key);
+    }
     return 1;
 }
 
