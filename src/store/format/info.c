@@ -133,6 +133,16 @@ double run_info_seconds(const struct run_info *r)
     return (double)(end - r->start_ms) / 1000.0;
 }
 
+int64_t run_info_last_ms(const struct run_info *r)
+{
+    int64_t ms = 0;
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if (r->metrics[i].last_ms > ms)
+            ms = r->metrics[i].last_ms;
+    return ms;
+}
+
 int64_t run_info_last_step(const struct run_info *r)
 {
     int64_t step = -1;

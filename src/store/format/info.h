@@ -114,6 +114,8 @@ bool run_info_is_provable(const struct run_info *, const char *metric);
 
 /* How many seconds a run took, or has been running. */
 double run_info_seconds(const struct run_info *);
+/* The wall time of the last point of all metrics, or 0. */
+int64_t run_info_last_ms(const struct run_info *);
 /* The highest step of its metrics, except those of the machine, which count
  * their own; or -1. */
 int64_t run_info_last_step(const struct run_info *);

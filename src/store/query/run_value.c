@@ -63,13 +63,11 @@ static struct table_cell time_cell(int64_t ms)
 /* For how long a run that has not ended has logged nothing. */
 static struct table_cell idle_cell(const struct run_info *r)
 {
-    int64_t last = r->start_ms;
+    int64_t last = run_info_last_ms(r);
 
     if (r->status != RUN_RUNNING && r->status != RUN_STALE)
         return text_cell(NULL);
-    for (size_t i = 0; i < r->n_metrics; i++)
-        if (r->metrics[i].last_ms > last)
-            last = r->metrics[i].last_ms;
+    last = r->start_ms > last ? r->start_ms : last;
     return (struct table_cell){ .type = TABLE_SECS,
                                 .x = (double)(clock_wall_ms() - last) / 1000 };
 }

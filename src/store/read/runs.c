@@ -171,18 +171,17 @@ enum { BEGINNING_SECS = 30 };
 /* The last sign of life. */
 static int64_t last_seen(const struct run_info *run)
 {
-    int64_t ms = run->end_ms ? run->end_ms : run->start_ms;
+    int64_t ms;
 
     if (run->end_ms)
-        return ms;
+        return run->end_ms;
+    ms = run_info_last_ms(run);
+    ms = run->start_ms > ms ? run->start_ms : ms;
     if (run->attempts) {
         const struct attempt *a = &run->attempt[run->attempts - 1];
 
         ms = a->beat_ms > ms ? a->beat_ms : ms;
     }
-    for (size_t i = 0; i < run->n_metrics; i++)
-        if (run->metrics[i].last_ms > ms)
-            ms = run->metrics[i].last_ms;
     return ms;
 }
 

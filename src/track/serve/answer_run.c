@@ -137,11 +137,8 @@ static void say_speed(struct buf *b, const struct run_info *r)
 static void say_end(struct buf *b, const struct run_info *r, int64_t now_ms)
 {
     char age[NUM_TEXT];
-    int64_t last = 0;
+    const int64_t last = run_info_last_ms(r);
 
-    for (size_t i = 0; i < r->n_metrics; i++)
-        if (r->metrics[i].last_ms > last)
-            last = r->metrics[i].last_ms;
     if (!last || now_ms < last)
         return;
     num_duration(age, (double)(now_ms - last) / 1e3);
@@ -196,12 +193,6 @@ static void fill_metrics(struct table *t, const struct run_info *r)
         log_lack(e.text);
 }
 
-static void add_time(struct table *t, int64_t ms)
-{
-    table_add(t, (struct table_cell){ .type = ms ? TABLE_TIME : TABLE_NONE,
-                                      .i = ms });
-}
-
 static void fill_attempts(struct table *t, const struct run_info *r)
 {
     table_columns(t, "attempt", "status", "started", "ended", "host", "user",
@@ -211,8 +202,8 @@ static void fill_attempts(struct table *t, const struct run_info *r)
 
         table_int(t, a->number);
         table_text(t, run_status_word(a->status));
-        add_time(t, a->start_ms);
-        add_time(t, a->end_ms);
+        table_time(t, a->start_ms);
+        table_time(t, a->end_ms);
         table_text(t, a->host);
         table_text(t, a->user);
         table_text(t, a->job);
