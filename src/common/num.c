@@ -92,6 +92,21 @@ int num_by_text(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
+size_t num_place(const int64_t *v, size_t n, int64_t x)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+
+        if (v[mid] < x)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;

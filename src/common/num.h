@@ -29,6 +29,8 @@ int64_t num_whole(double x);
 
 /* For qsort() of texts: numbers by their values, other texts by their bytes. */
 int num_by_text(const void *, const void *);
+/* The first of n sorted numbers that is not below x, or n. */
+size_t num_place(const int64_t *v, size_t n, int64_t x);
 /* Sort numbers, the least first. */
 void num_sort(double *v, size_t n);
 /* Sort numbers and keep each once; returns how many there are then. */

@@ -48,7 +48,7 @@ const char *curves_band(enum band band)
 }
 
 struct group {
-    struct param_value value; /* first: groups are sorted by it */
+    const char *value; /* first: groups are sorted by it */
     struct history *h;
     size_t n, room;
     size_t remain, broken, ended; /* at the last x: why runs are gone */
@@ -206,9 +206,9 @@ static struct curve *draw_group(struct build *b, struct panel *p,
 static struct group *find_group(struct group *g, size_t *n, const char *value)
 {
     for (size_t i = 0; i < *n; i++)
-        if (strcmp(g[i].value.text, value) == 0)
+        if (strcmp(g[i].value, value) == 0)
             return &g[i];
-    g[*n] = (struct group){ .value = param_value_of(value) };
+    g[*n] = (struct group){ .value = value };
     return &g[(*n)++];
 }
 
@@ -280,10 +280,10 @@ int curves_group(struct build *b, struct panel *p,
                                   : (struct smooth){ SMOOTH_NONE, 0 };
     int ret = gather_groups(g, &n, l, &b->set, r, &how, e);
 
-    SORT(g, n, param_value_order);
+    SORT(g, n, num_by_text);
     for (size_t i = 0; i < n && ret == 0; i++) {
         const char *name = arena_printf(
-            &f->mem, "%s = %s", str_after(r->group_by, '.'), g[i].value.text);
+            &f->mem, "%s = %s", str_after(r->group_by, '.'), g[i].value);
         const char *owner = group_label(f, p, &g[i], (int)i, name);
         const char *label =
             lines_named ? arena_printf(&f->mem, "%s, %s", owner, l->label)

@@ -26,7 +26,7 @@
 #include "store/read/run_rate.h"
 
 struct point {
-    struct param_value x, y; /* of the parameters, or x and a curve's */
+    const char *x, *y; /* the values of the parameters, or x and a curve's */
     double *value;
     size_t n, room;
     double mean, lo, hi;
@@ -52,20 +52,19 @@ static struct point *find_point(struct sweep *s, const char *x, const char *y)
     struct point *p;
 
     for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->point[i].x.text, x) == 0 &&
-            strcmp(s->point[i].y.text, y) == 0)
+        if (strcmp(s->point[i].x, x) == 0 && strcmp(s->point[i].y, y) == 0)
             return &s->point[i];
     p = &APPEND(s->point, s->n, s->room);
-    *p = (struct point){ .x = param_value_of(x), .y = param_value_of(y) };
+    *p = (struct point){ .x = x, .y = y };
     return p;
 }
 
 static int by_xy(const void *a, const void *b)
 {
     const struct point *p = a, *q = b;
-    const int y = param_value_order(&p->y, &q->y);
+    const int y = num_by_text(&p->y, &q->y);
 
-    return y ? y : param_value_order(&p->x, &q->x);
+    return y ? y : num_by_text(&p->x, &q->x);
 }
 
 /* Of each run, the first one that would be the same point. */
@@ -265,9 +264,9 @@ static void fill_table(const struct sweep *s, struct table *t)
     for (size_t i = 0; i < s->n; i++) {
         const struct point *p = &s->point[i];
 
-        table_text(t, p->x.text);
+        table_text(t, p->x);
         if (s->n_params > 1 || s->n_apart)
-            table_text(t, p->y.text);
+            table_text(t, p->y);
         table_real(t, p->mean);
         if (i == best)
             table_mark(t, MARK_BEST);
@@ -286,16 +285,14 @@ static void fill_table(const struct sweep *s, struct table *t)
 /* Distinct values of one of the two parameters, in order. */
 static size_t distinct(const struct sweep *s, bool second, const char **out)
 {
-    struct param_value *v = xcalloc(s->n + 1, sizeof *v);
     size_t n = 0;
 
     for (size_t i = 0; i < s->n; i++)
-        v[i] = second ? s->point[i].y : s->point[i].x;
-    SORT(v, s->n, param_value_order);
+        out[i] = second ? s->point[i].y : s->point[i].x;
+    SORT(out, s->n, num_by_text);
     for (size_t i = 0; i < s->n; i++)
-        if (n == 0 || strcmp(out[n - 1], v[i].text) != 0)
-            out[n++] = v[i].text;
-    free(v);
+        if (n == 0 || strcmp(out[n - 1], out[i]) != 0)
+            out[n++] = out[i];
     return n;
 }
 
@@ -417,10 +414,9 @@ static double *places_of(struct figure *f, struct panel *p,
     bool numbers = true;
 
     for (size_t i = 0; i < s->n; i++)
-        numbers = numbers && !isnan(s->point[i].x.number);
-    for (size_t i = 0; i < s->n; i++)
-        x[i] = numbers ? s->point[i].x.number
-                       : (double)index_of(name, s->point[i].x.text);
+        numbers = num_real(s->point[i].x, &x[i]) && !isnan(x[i]) && numbers;
+    for (size_t i = 0; i < s->n && !numbers; i++)
+        x[i] = (double)index_of(name, s->point[i].x);
     if (numbers && p->x.scale == SCALE_AUTO && axis_geometric(x, s->n))
         p->x.scale = SCALE_LOG;
     if (!numbers) {
@@ -461,21 +457,21 @@ static void draw_lines(struct figure *f, const struct sweep *s,
     for (size_t i = 0, end; i < s->n; i = end) {
         struct line l = { .point = &s->point[i], .slot = slot++ };
 
-        for (end = i; end < s->n &&
-                      strcmp(s->point[end].y.text, s->point[i].y.text) == 0;)
+        for (end = i;
+             end < s->n && strcmp(s->point[end].y, s->point[i].y) == 0;)
             end++;
         l.n = end - i;
-        l.label = line_label(s, s->point[i].y.text, &f->mem);
+        l.label = line_label(s, s->point[i].y, &f->mem);
         draw_line(f, p, s, &l, x + i);
     }
     panel_mark(p, MARK_AT_XY, x[best], s->point[best].mean)->colour =
         slot > 1 ? COLOUR_GREY : 1;
     axis_value(text, p->y.unit, s->point[best].mean);
-    label = line_label(s, s->point[best].y.text, &f->mem);
+    label = line_label(s, s->point[best].y, &f->mem);
     /* a label would hide curves, or they would cross it */
     figure_note(f, "The best, circled: %s at %s %s%s%s.", text,
-                str_after(s->by[0], '.'), s->point[best].x.text,
-                label ? ", " : "", label ? label : "");
+                str_after(s->by[0], '.'), s->point[best].x, label ? ", " : "",
+                label ? label : "");
 }
 
 /* Digits after the point that tell values apart, the same for all. */
@@ -506,8 +502,8 @@ static void draw_map(struct figure *f, const struct sweep *s)
     for (size_t i = 0; i < h->nx * h->ny; i++)
         h->value[i] = NAN;
     for (size_t i = 0; i < s->n; i++) {
-        const size_t at = index_of(h->y_name, s->point[i].y.text) * h->nx +
-                          index_of(h->x_name, s->point[i].x.text);
+        const size_t at = index_of(h->y_name, s->point[i].y) * h->nx +
+                          index_of(h->x_name, s->point[i].x);
 
         h->value[at] = s->point[i].mean;
         h->lo = fmin(h->lo, s->point[i].mean);

@@ -115,7 +115,7 @@ static double interpolate(const int64_t *step, const double *value, size_t i,
  * nearest point, or, of what grows from 0, in proportion to the steps. */
 static double value_at(const struct series *s, int64_t step, bool grows)
 {
-    const size_t at = series_find(s->step, s->n, step);
+    const size_t at = num_place(s->step, s->n, step);
     const size_t i = at == s->n && at > 0 ? at - 1 : at;
 
     if (s->n == 0)
@@ -516,7 +516,7 @@ void history_skip(struct history *h, int64_t steps)
 
 double history_x(const struct history *h, int64_t step)
 {
-    const size_t i = series_find(h->step, h->n, step);
+    const size_t i = num_place(h->step, h->n, step);
 
     if (i < h->n && h->step[i] == step)
         return h->x[i];

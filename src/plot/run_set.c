@@ -37,23 +37,6 @@ bool run_set_has(const struct run_set *c, const char *param)
     return false;
 }
 
-struct param_value param_value_of(const char *text)
-{
-    struct param_value v = { text, (double)NAN };
-
-    num_real(text, &v.number);
-    return v;
-}
-
-int param_value_order(const void *a, const void *b)
-{
-    const struct param_value *x = a, *y = b;
-
-    if (isnan(x->number) || isnan(y->number))
-        return strcmp(x->text, y->text);
-    return (x->number > y->number) - (x->number < y->number);
-}
-
 static bool equal_values(const struct run_info *a, const struct run_info *b,
                          const char *const *param, size_t n)
 {

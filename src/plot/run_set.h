@@ -33,15 +33,6 @@ struct run_set {
  * stands for a seed in any section if nothing has just this name. */
 const char *run_set_value(const struct run_info *, const char *param);
 
-/* A value of a parameter, by which things are sorted: numbers by their size,
- * other words by their letters. */
-struct param_value {
-    const char *text;
-    double number; /* NaN: it is a word */
-};
-struct param_value param_value_of(const char *text);
-int param_value_order(const void *, const void *);
-
 /* Of each run, the first one with the same values of some parameters; the
  * caller frees the list. */
 size_t *run_set_alike(const struct run_info *, size_t n,

@@ -481,7 +481,8 @@ static int add_seeds(struct sweep *s, struct err *e)
     return ret;
 }
 
-size_t sweep_seed_axis(const struct sweep *s)
+/* The axis of the grid that seeds are, or n_axes. */
+static size_t seed_axis(const struct sweep *s)
 {
     size_t i = 0;
 
@@ -504,7 +505,7 @@ static bool has_value(const struct sweep_axis *a, const char *const *value)
  * their seed alone; false if there is one with these values. */
 static bool place_cell(struct sweep *s, struct sweep_cell *c, size_t number)
 {
-    const size_t seed = sweep_seed_axis(s);
+    const size_t seed = seed_axis(s);
     size_t at = c->hash % s->n_slots;
 
     for (; s->slot[at]; at = (at + 1) % s->n_slots) {
@@ -524,7 +525,7 @@ static bool place_cell(struct sweep *s, struct sweep_cell *c, size_t number)
 /* Add a cell, unless there is one with these values. */
 static void add_cell(struct sweep *s, const char *const *values)
 {
-    const size_t seed = sweep_seed_axis(s);
+    const size_t seed = seed_axis(s);
     const char **value = arena_alloc(&s->mem, s->n_axes * sizeof *value);
     struct sweep_cell new = { .value = value, .group = s->n_groups };
 
@@ -552,7 +553,7 @@ static void add_cell(struct sweep *s, const char *const *values)
 
 void sweep_add_group(struct sweep *s, const char **value)
 {
-    const size_t seed = sweep_seed_axis(s);
+    const size_t seed = seed_axis(s);
     const bool seeds = seed < s->n_axes;
 
     for (size_t k = 0; k < (seeds ? s->axis[seed].n : 1); k++) {
@@ -578,7 +579,7 @@ int sweep_expand(struct sweep *s, struct err *e)
     for (size_t i = 0; i < s->n_axes; i++) {
         struct sweep_axis *a = &s->axis[i];
 
-        if (tpe && !a->random && i != sweep_seed_axis(s))
+        if (tpe && !a->random && i != seed_axis(s))
             return err_set(e, ERR_USAGE,
                            "%s: sweep.sampler = tpe chooses values of [random] "
                            "alone; write %s = choice(a, b) there",

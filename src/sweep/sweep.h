@@ -155,8 +155,6 @@ const char *sweep_value_at(struct sweep *, const struct sweep_axis *,
  * the number of the group alone. */
 void sweep_tpe_draw(struct sweep *, const size_t *cell, size_t n,
                     uint64_t number, const char **value);
-/* The axis of the grid that seeds are, or n_axes. */
-size_t sweep_seed_axis(const struct sweep *);
 /* The value of an axis, or else of a setting of all cells; NULL if there is no
  * such key. */
 const char *sweep_value(const struct sweep *, size_t cell, const char *key);

@@ -147,14 +147,14 @@ static double rank(const struct table_cell *c)
                : (double)NAN;
 }
 
-void table_mark_best(struct table *t, size_t column, bool greatest)
+/* Of n cells, each so many after the one before it. */
+static void mark_best(struct table_cell *c, size_t n, size_t step,
+                      bool greatest)
 {
-    const size_t rows = table_rows(t);
     struct table_cell *best = NULL;
     size_t numbers = 0;
 
-    for (size_t row = 0; row < rows; row++) {
-        struct table_cell *c = table_cell(t, row, column);
+    for (size_t i = 0; i < n; i++, c += step) {
         const double x = rank(c);
 
         numbers += isnan(x) ? 0 : 1;
@@ -164,6 +164,16 @@ void table_mark_best(struct table *t, size_t column, bool greatest)
     }
     if (numbers > 1)
         best->mark = MARK_BEST;
+}
+
+void table_mark_best(struct table *t, size_t column, bool greatest)
+{
+    mark_best(t->cell + column, table_rows(t), t->n_columns, greatest);
+}
+
+void table_mark_best_of_last(struct table *t, size_t n, bool greatest)
+{
+    mark_best(t->cell + t->n_cells - n, n, 1, greatest);
 }
 
 const char *const table_color_words[] = {

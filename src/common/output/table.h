@@ -156,9 +156,10 @@ void table_cell_latex(struct buf *, const struct table_cell *, int decimals);
 /* How LaTeX writes a character that it would read otherwise; or NULL. */
 const char *table_latex(char);
 
-/* Mark the least or the greatest number of a column, if it has two or more; NaN
- * is never marked. */
+/* Mark the least or the greatest number of a column, or of the last n cells, if
+ * there are two or more; NaN is never marked. */
 void table_mark_best(struct table *, size_t column, bool greatest);
+void table_mark_best_of_last(struct table *, size_t n, bool greatest);
 
 int table_print(const struct table *, const struct table_style *, struct err *);
 /* Print it, unless `ret` is -1, which is returned then; and clear it. */

@@ -2,6 +2,7 @@
 #include "data/shards/documents.h"
 
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/rng.h"
 
 enum { STRIDE = 64 };
@@ -61,19 +62,12 @@ static void begin_epoch(struct documents *d, int64_t epoch, uint64_t seed)
 struct token_range documents_range(struct documents *d, int64_t epoch,
                                    int64_t at, uint64_t seed)
 {
-    size_t low = 0, high;
     uint64_t i, doc;
+    size_t low;
 
     if (epoch != d->epoch)
         begin_epoch(d, epoch, seed);
-    for (high = (d->n - 1) / STRIDE + 1; high - low > 1;) {
-        const size_t middle = (low + high) / 2;
-
-        if (d->mark[middle] <= at)
-            low = middle;
-        else
-            high = middle;
-    }
+    low = num_place(d->mark, (d->n - 1) / STRIDE + 1, at + 1) - 1;
     at -= d->mark[low];
     for (i = low * STRIDE;
          at >= documents_length(d, doc = permute(&d->order, i)); i++)

@@ -11,6 +11,7 @@
 #include "common/buf.h"
 #include "common/machine/limits.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "common/rng.h"
 #include "common/sha256.h"
@@ -243,17 +244,7 @@ int64_t loader_tokens(const struct loader *l)
 /* The shard of a token: the last one that starts at or before it. */
 static size_t shard_at(const struct loader *l, int64_t token)
 {
-    size_t low = 0, high = l->n;
-
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-
-        if (l->start[middle] <= token)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return num_place(l->start, l->n, token + 1) - 1;
 }
 
 static int64_t permuted_window(struct loader *l, int64_t epoch, int64_t w)

@@ -93,8 +93,6 @@ struct series_part {
 /* Load a part, in memory for its points, however many the others are. */
 int series_load_part(struct series *, const struct run_info *, const char *key,
                      const struct series_part *, int flags, struct err *);
-/* The first point of this step or a later one; n if there is none. */
-size_t series_find(const int64_t *step, size_t n, int64_t wanted);
 /* The first value of a step; false if there is none. */
 bool series_value(const struct series *, int64_t step, double *value);
 /* Of a metric in its file: the first value of a step, or else the last value of

@@ -146,24 +146,9 @@ int series_load(struct series *s, const struct run_info *run, const char *key,
     return series_load_part(s, run, key, &all, flags, e);
 }
 
-size_t series_find(const int64_t *step, size_t n, int64_t wanted)
-{
-    size_t low = 0, high = n;
-
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-
-        if (step[mid] < wanted)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 bool series_value(const struct series *s, int64_t step, double *value)
 {
-    const size_t at = series_find(s->step, s->n, step);
+    const size_t at = num_place(s->step, s->n, step);
 
     if (at == s->n || s->step[at] != step)
         return false;

@@ -72,17 +72,6 @@ static const char *find_tag(const struct run_info *r, const char *key)
     return s && *s ? s : NULL;
 }
 
-/* Does the tag say what the store, not the user, keeps of the run? */
-static bool is_own_tag(const char *key)
-{
-    static const char *const own[] = { "gtrack.", "mlflow.", "wandb." };
-
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strncmp(key, own[i], strlen(own[i])) == 0)
-            return true;
-    return false;
-}
-
 /* The tags of the user, each as "key" or "key=value"; null if there are
  * none. */
 static json_t *list_tags(const struct run_info *r)
@@ -93,7 +82,7 @@ static json_t *list_tags(const struct run_info *r)
         const char *key = r->tags[i].key, *value = r->tags[i].value;
         char *text;
 
-        if (is_own_tag(key))
+        if (run_info_is_own_tag(key) || strncmp(key, "wandb.", 6) == 0)
             continue;
         text = *value ? xasprintf("%s=%s", key, value) : xstrdup(key);
         if (json_is_null(tags))

@@ -90,24 +90,6 @@ static void add_runs_as_rows(struct table *t, const struct columns *c,
     }
 }
 
-/* Mark the best of a row of numbers. */
-static void mark_row(struct table *t, size_t row, bool highest)
-{
-    struct table_cell *best = NULL;
-    size_t numbers = 0;
-
-    for (size_t j = 1; j < t->n_columns; j++) {
-        struct table_cell *c = table_cell(t, row, j);
-
-        numbers += c->type == TABLE_REAL && !isnan(c->x) ? 1 : 0;
-        if (c->type == TABLE_REAL && !isnan(c->x) &&
-            (!best || (highest ? c->x > best->x : c->x < best->x)))
-            best = c;
-    }
-    if (numbers > 1)
-        best->mark = MARK_BEST;
-}
-
 /* The names of the runs; a name that several have gets the id after it. */
 static void add_name_columns(struct table *t, const struct runs *runs)
 {
@@ -135,7 +117,7 @@ static void add_runs_as_columns(struct table *t, const struct columns *c,
         for (size_t i = 0; i < runs->n; i++)
             table_add(t, column_cell(column, &runs->run[i]));
         if (column_rank(column, runs))
-            mark_row(t, table_rows(t) - 1, column_rank(column, runs) > 0);
+            table_mark_best_of_last(t, runs->n, column_rank(column, runs) > 0);
         if (!base || column->kind != COLUMN_METRIC)
             continue;
         table_printf(t, "  from %s", base->name);
