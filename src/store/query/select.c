@@ -304,14 +304,17 @@ static int find_word(const struct run_info *run, char **words, int n)
 void runs_sort_as_named(struct runs *runs, char **words, int n)
 {
     struct run_info *out = xcalloc(runs->n, sizeof *out);
+    int *word = xcalloc(runs->n, sizeof *word);
     size_t filled = 0;
 
-    for (int word = 0; word <= n; word++)
+    for (size_t i = 0; i < runs->n; i++)
+        word[i] = find_word(&runs->run[i], words, n);
+    for (int w = 0; w <= n; w++)
         for (size_t i = 0; i < runs->n; i++)
-            if (find_word(&runs->run[i], words, n) == word)
+            if (word[i] == w)
                 out[filled++] = runs->run[i];
     memcpy(runs->run, out, runs->n * sizeof *out);
-    free(out);
+    FREE(out, word);
 }
 
 /* Is this a cell of the sweep called `name`, as gtrain tags them? */
