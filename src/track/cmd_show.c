@@ -97,17 +97,6 @@ static void fill_table(struct table *t, const struct run_info *r,
 
 /* -- JSON ---------------------------------------------------------------- */
 
-static void add_metric(struct table *t, const struct metric_sum *m)
-{
-    table_real(t, m->last);
-    table_int(t, m->last_step);
-    table_real(t, m->min);
-    table_int(t, m->min_step);
-    table_real(t, m->max);
-    table_int(t, m->max_step);
-    table_int(t, m->count);
-}
-
 static void emit_metrics(struct emit *o, const struct run_info *r)
 {
     struct table t = TABLE_INIT("");
@@ -116,7 +105,8 @@ static void emit_metrics(struct emit *o, const struct run_info *r)
                   "points", "first_step", NULL);
     emit_object(o, "metrics");
     for (size_t i = 0; i < r->n_metrics; i++) {
-        add_metric(&t, &r->metrics[i]);
+        track_add_metric(&t, &r->metrics[i]);
+        table_int(&t, r->metrics[i].count);
         table_int(&t, r->metrics[i].first_step);
         table_emit_row(o, r->metrics[i].key, &t, i);
     }
@@ -194,7 +184,8 @@ static void add_metrics(struct table *t, const struct run_info *r)
                   "at step ", "points", NULL);
     for (size_t i = 0; i < r->n_metrics; i++) {
         table_text(t, r->metrics[i].key);
-        add_metric(t, &r->metrics[i]);
+        track_add_metric(t, &r->metrics[i]);
+        table_int(t, r->metrics[i].count);
     }
 }
 

@@ -336,6 +336,16 @@ struct pair *track_parse_pairs(struct arena *mem, const char *const *words,
     return pair;
 }
 
+void track_add_metric(struct table *t, const struct metric_sum *m)
+{
+    table_real(t, m->last);
+    table_int(t, m->last_step);
+    table_real(t, m->min);
+    table_int(t, m->min_step);
+    table_real(t, m->max);
+    table_int(t, m->max_step);
+}
+
 void track_emit_pairs(struct emit *o, const char *key, const struct pair *pair,
                       size_t n)
 {

@@ -155,6 +155,8 @@ struct pair *track_parse_pairs(struct arena *, const char *const *words,
 struct emit;
 void track_emit_pairs(struct emit *, const char *key, const struct pair *,
                       size_t n);
+/* Add the last, the lowest and the highest value, each with its step. */
+void track_add_metric(struct table *, const struct metric_sum *);
 /* Begin a run as the options say. */
 int track_begin_run(struct run **, struct run_conf *,
                     const struct track_new_run *, struct err *);

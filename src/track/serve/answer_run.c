@@ -7,20 +7,20 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/num.h"
 #include "common/output/emit.h"
+#include "plot/curve_kind.h"
+#include "store/analysis/spike.h"
 #include "store/format/attempt.h"
 #include "store/read/run_rate.h"
+#include "store/read/runs.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 #include "track/serve/file_kind.h"
-#include "common/buf.h"
-#include "common/num.h"
-#include "plot/curve_kind.h"
-#include "store/analysis/spike.h"
-#include "store/read/runs.h"
 
 /*
  * run_health - a few sentences on whether a run is well
@@ -179,12 +179,7 @@ static void fill_metrics(struct table *t, const struct run_info *r)
         const struct metric_sum *m = &r->metrics[i];
 
         table_text(t, m->key);
-        table_real(t, m->last);
-        table_int(t, m->last_step);
-        table_real(t, m->min);
-        table_int(t, m->min_step);
-        table_real(t, m->max);
-        table_int(t, m->max_step);
+        track_add_metric(t, m);
         table_real(t, run_rate_is(m->key) ? run_rate(r, m->key, &e) : m->mean);
         table_int(t, m->count);
         table_int(t, m->nonfinite);
