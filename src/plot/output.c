@@ -358,13 +358,13 @@ int output_figure(struct figure *f, const struct table *summary,
         f->panel[0]->title = f->title; /* NULL for an empty one */
         f->title = NULL;
     }
+    leave_titles(f, r);
     if (r->data) {
         figure_data(f, &b);
         ret = pager_data(b.s, b.len, e);
         buf_clear(&b);
         return ret;
     }
-    leave_titles(f, r);
     if (r->output)
         ret = save_stamped(f, r->output, e);
     if (ret == 0 && r->script)

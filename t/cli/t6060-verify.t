@@ -21,6 +21,9 @@ is "$(tail -n +2 out | cut -f 3 | sort | uniq -c | awk '{ print $1, $2 }')" "7 e
 is "$(grep '^figures/f.svg' out | cut -f 2)" \
     "gplot loss a b --smooth ema:0.9 --title 'Of \"both\" -- 50%; (a) <é>'" \
     "the stamp has the command"
+gplot loss a b --no-title -o figures/bare.svg >out 2>err
+check "a figure without a title is verified" gplot verify figures/bare.svg
+rm figures/bare.svg
 if command -v xmllint >/dev/null; then
     check "an SVG with a stamp is XML" xmllint --noout figures/f.svg
 else
