@@ -60,6 +60,15 @@ bool path_exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
+bool path_has(const char *folder, const char *name)
+{
+    char *path = path_join(folder, name);
+    const bool has = path_exists(path);
+
+    free(path);
+    return has;
+}
+
 bool path_is_folder(const char *path)
 {
     struct stat st;

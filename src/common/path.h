@@ -18,6 +18,7 @@ char *path_parent(const char *path); /* "." when there is none */
 char *path_of_output(const char *output);
 const char *path_name(const char *path); /* after the last slash */
 bool path_exists(const char *path);
+bool path_has(const char *folder, const char *name);
 bool path_is_folder(const char *path);
 /* True also if it exists but cannot be looked at: whoever lists it then learns
  * why, and does not take it for missing. */

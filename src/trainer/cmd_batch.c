@@ -66,95 +66,28 @@ struct parts {
 /* ---- where they come from ---------------------------------------------- */
 
 /*
- * The documents are read once, however many parts there are, and until all are
- * found.  A part is found where its first LOCATE_MOST bytes occur within a
- * document; the first such place counts.  Parts shorter than LOCATE_LEAST bytes
- * are not looked for.
+ * The documents are read once, until all parts are found.  A part is found
+ * where its first LOCATE_MOST bytes occur within a document; the first such
+ * place counts.  Parts shorter than LOCATE_LEAST bytes are not looked for.
+ * Longer pieces would take memmem() more than twice the time.
  */
-enum { LOCATE_LEAST = 24, LOCATE_MOST = 512 };
+enum { LOCATE_LEAST = 24, LOCATE_MOST = 256 };
 
-/*
- * Rabin and Karp: the hash of LOCATE_LEAST bytes follows from that of the bytes
- * one further left.  A table of bits rejects most positions of a document.
- */
-enum { BITS = 1 << 18 };
-
-struct lookup {
-    struct part *part;
-    size_t n, left;
-    uint64_t *hash; /* of the beginning of each part */
-    uint64_t power; /* of the byte that leaves */
-    uint8_t bits[BITS / 8];
-};
-
-static const uint64_t FACTOR = 0x9e3779b97f4a7c15U;
-
-static uint64_t hash_start(const char *text)
+/* Does the document have the part?  Then note the place. */
+static bool look_for(struct part *p, const struct corpus_block *b,
+                     const struct corpus_doc *d)
 {
-    uint64_t h = 0;
+    const size_t all = p->text.len;
+    const char *at = memmem(d->text, d->len, p->text.s,
+                            all < LOCATE_MOST ? all : LOCATE_MOST);
 
-    for (int i = 0; i < LOCATE_LEAST; i++)
-        h = h * FACTOR + (unsigned char)text[i];
-    return h;
-}
-
-static size_t bit_of(uint64_t h)
-{
-    return (size_t)(h >> 46);
-}
-
-static void begin_lookup(struct lookup *s)
-{
-    s->power = 1;
-    for (int i = 1; i < LOCATE_LEAST; i++)
-        s->power *= FACTOR;
-    s->hash = xcalloc(s->n, sizeof *s->hash);
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->part[i].text.len < LOCATE_LEAST)
-            continue;
-        s->hash[i] = hash_start(s->part[i].text.s);
-        s->bits[bit_of(s->hash[i]) / 8] |=
-            (uint8_t)(1U << (bit_of(s->hash[i]) % 8));
-        s->left++;
-    }
-}
-
-/* Is there a part at this position of the document? */
-static void match_at(struct lookup *s, uint64_t h, const struct corpus_block *b,
-                     const struct corpus_doc *d, size_t at)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        struct part *p = &s->part[i];
-        const size_t all = p->text.len;
-        const size_t len = all < LOCATE_MOST ? all : LOCATE_MOST;
-
-        if (p->file || s->hash[i] != h || all < LOCATE_LEAST ||
-            len > d->len - at || memcmp(p->text.s, d->text + at, len) != 0)
-            continue;
-        p->file = xstrdup(b->file);
-        p->line = d->line + (b->json ? 0 : boundary_count_lines(d->text, at));
-        s->left--;
-    }
-}
-
-static void look_into(struct lookup *s, const struct corpus_block *b,
-                      const struct corpus_doc *d)
-{
-    uint64_t h;
-
-    if (d->len < LOCATE_LEAST)
-        return;
-    h = hash_start(d->text);
-    for (size_t at = 0; s->left > 0; at++) {
-        const char *t = d->text + at;
-
-        if (s->bits[bit_of(h) / 8] >> (bit_of(h) % 8) & 1)
-            match_at(s, h, b, d, at);
-        if (at + LOCATE_LEAST >= d->len)
-            return;
-        h = (h - (unsigned char)t[0] * s->power) * FACTOR +
-            (unsigned char)t[LOCATE_LEAST];
-    }
+    if (!at)
+        return false;
+    p->file = xstrdup(b->file);
+    p->line =
+        d->line +
+        (b->json ? 0 : boundary_count_lines(d->text, (size_t)(at - d->text)));
+    return true;
 }
 
 /* Find the first n parts in --source. */
@@ -165,21 +98,24 @@ static int locate(struct part *part, size_t n, struct err *e)
         .n = sources.n,
         .field = field
     };
-    struct lookup *s = xcalloc(1, sizeof *s);
+    struct part **left = xcalloc(n + 1, sizeof *left);
     struct corpus *corpus = NULL;
     struct corpus_block *b;
     int got = corpus_open(&corpus, &conf, e);
+    size_t k = 0;
 
-    s->part = part;
-    s->n = n;
-    begin_lookup(s);
-    while (got >= 0 && s->left > 0 && (got = corpus_next(corpus, &b, e)) > 0) {
+    for (size_t i = 0; i < n; i++)
+        if (part[i].text.len >= LOCATE_LEAST)
+            left[k++] = &part[i];
+    while (got >= 0 && k > 0 && (got = corpus_next(corpus, &b, e)) > 0) {
         for (size_t i = 0; i < b->n; i++)
-            look_into(s, b, &b->doc[i]);
+            for (size_t j = k; j-- > 0;)
+                if (look_for(left[j], b, &b->doc[i]))
+                    left[j] = left[--k];
         corpus_done(corpus, b);
     }
     corpus_close(corpus);
-    FREE(s->hash, s);
+    free(left);
     return got < 0 ? -1 : 0;
 }
 

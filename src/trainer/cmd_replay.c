@@ -264,13 +264,9 @@ static void list_others(const struct run_info *run, bool rounded, struct buf *b)
         if (!is_known)
             buf_printf(b, "%s%s", b->len ? ", " : before, key);
     }
-    for (int i = 0; i < (rounded ? 2 : 1); i++) {
-        char *path = path_join(run->artifacts, artifacts[i]);
-
-        if (path_exists(path))
+    for (int i = 0; i < (rounded ? 2 : 1); i++)
+        if (path_has(run->artifacts, artifacts[i]))
             buf_printf(b, "%s%s", b->len ? ", " : before, artifacts[i]);
-        free(path);
-    }
     runs_free(&runs);
     free(id);
 }

@@ -195,25 +195,6 @@ int checkpoint_place(struct run *run, const struct settings *s, bool resumed,
 
 /* ---- by a word --------------------------------------------------------- */
 
-static bool is_checkpoint(const char *path)
-{
-    char *state = path_join(path, "state.json");
-    const bool is = path_exists(state);
-
-    free(state);
-    return is;
-}
-
-/* Is it a model of Hugging Face? */
-static bool is_foreign(const char *path)
-{
-    char *config = path_join(path, "config.json");
-    const bool is = path_exists(config);
-
-    free(config);
-    return is;
-}
-
 bool checkpoint_run_fits(const struct run_info *run, const struct settings *s)
 {
     return strcmp(run->experiment, s->run.experiment) == 0 &&
@@ -344,7 +325,7 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
                  word);
         return 0;
     }
-    if (is_checkpoint(word)) {
+    if (path_has(word, "state.json")) {
         if (checkpoint_verify(word, e) < 0)
             return -1;
         *path = path_join(word, "");
@@ -354,7 +335,8 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
         return -1;
     if (!*path)
         return err_set(e, ERR_MISSING, "%s holds no checkpoint%s", word,
-                       is_foreign(word) ? "; 'gtrain import' makes one of it"
-                                        : "");
+                       path_has(word, "config.json") /* of Hugging Face */
+                           ? "; 'gtrain import' makes one of it"
+                           : "");
     return 0;
 }

@@ -166,18 +166,11 @@ static int open_files(struct hf_files *s, const char *folder, struct err *e)
 {
     static const char *const names[] = { "model.safetensors",
                                          "model.safetensors.index.json" };
-    bool there[2];
 
     *s = (struct hf_files){ .folder = folder };
-    for (int i = 0; i < 2; i++) {
-        char *path = path_join(folder, names[i]);
-
-        there[i] = path_exists(path);
-        free(path);
-    }
-    if (there[0])
+    if (path_has(folder, names[0]))
         return open_file(s, names[0], e) ? 0 : -1;
-    if (there[1])
+    if (path_has(folder, names[1]))
         return open_index(s, e);
     return err_set(e, ERR_MISSING, "%s has neither %s nor %s", folder, names[0],
                    names[1]);

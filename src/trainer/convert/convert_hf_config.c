@@ -412,13 +412,6 @@ static int add_llama(const json_t *o, const struct hf_kind *k, struct buf *out,
     return hf_rope_read(o, k->nope, out, e);
 }
 
-static int check_flag(const json_t *o, const struct hf_flag *f, struct err *e)
-{
-    if (hf_config_has(o, f->key) && is_true(o, f->key) != f->is)
-        return hf_config_reject(e, o, f->key, "gtrain has no such model");
-    return 0;
-}
-
 /* yes or no, from that or a key of the file */
 static const char *find_bias(const json_t *o, const char *bias)
 {
@@ -438,9 +431,9 @@ static int add_model(const json_t *o, const struct hf_kind *k,
     for (const struct hf_number *n = k->numbers; n->theirs; n++)
         if (hf_config_number(o, n, out, e) < 0)
             return -1;
-    for (const struct hf_flag *m = k->flags; m->key; m++)
-        if (check_flag(o, m, e) < 0)
-            return -1;
+    for (const struct hf_flag *f = k->flags; f->key; f++)
+        if (hf_config_has(o, f->key) && is_true(o, f->key) != f->is)
+            return hf_config_reject(e, o, f->key, "gtrain has no such model");
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
         if (json_object_size(json_object_get(o, unknown[i])))
             return hf_config_reject(e, o, unknown[i],
