@@ -26,7 +26,7 @@ static char **given;                        /* the command line */
 static const struct program_limits *limits; /* of a child of program_call() */
 static bool want_help, want_version, want_dump, verbose, quiet;
 
-const struct opt common_opts[] = {
+static const struct opt common_opts[] = {
     { 'h', "help", NULL, OPT_FLAG, &want_help,
       "print a summary of the options and exit" },
     { 'v', "verbose", NULL, OPT_FLAG, &verbose, "print more messages" },
@@ -97,10 +97,12 @@ static void dump_opts(const char *command, const struct opt *o)
 
 static void dump(const struct program *p)
 {
-    dump_opts("", program_opts);
+    struct opt table[MAX_TABLE];
+
+    join(table, program_opts, common_opts);
+    dump_opts("", table);
     for (const struct cmd *const *cmds = p->cmds; *cmds; cmds++) {
         const struct cmd *c = *cmds;
-        struct opt table[MAX_TABLE];
 
         join(table, c->opts, common_opts);
         printf("%s\t\t\t%s\t%s\t\n", c->name, c->args ? c->args : "", c->help);

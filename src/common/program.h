@@ -22,10 +22,10 @@
  * An option may stand before the command, too: `gtrack --root D ls`.  bare
  * names the command that runs when there are options alone: `gtrain --config
  * F` is `gtrain train --config F`.  --dump-options prints the tables, one
- * line per option, for the test that compares them with the manual: command,
- * letter, name, argument, help and the words that the option accepts, separated
- * by tabs.  program.dump() adds lines whose first three fields are empty: a
- * setting, its help and its words.
+ * line per option, for completion and for the test that compares them with the
+ * manual: command, letter, name, argument, help and the words that the option
+ * accepts, separated by tabs.  program.dump() adds lines whose first three
+ * fields are empty: a setting, its help and its words.
  */
 struct program {
     const char *name;
@@ -49,9 +49,6 @@ extern char program_commit[64] __attribute__((weak));
 /* The hash of the program's code and constants, the same for a commit that
  * changes neither, and without debug information.  Returns out. */
 char *program_hash(char out[SHA256_TEXT]);
-
-/* The options that every command understands. */
-extern const struct opt common_opts[];
 
 int program_main(const struct program *, int argc, char **argv);
 

@@ -8,139 +8,53 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/opt.h"
 #include "common/path.h"
 #include "common/program.h"
 #include "common/spawn.h"
-#include "plot/figures.h"
 #include "store/format/store.h"
 #include "track/complete.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 
-/* ---- commands and options of other programs ---------------------------- */
+/* ---- what a program takes ------------------------------------------------ */
 
-struct setting {
-    const char *key, *help;
-    const char *const *words; /* its values, ended by NULL; or NULL */
-};
-
-/* What gtrain or gdata prints with --dump-options.  The commands have no
- * functions, and their options no variables. */
-struct options {
-    struct arena mem;
-    const struct cmd **cmds; /* ended by NULL */
-    struct setting *setting;
-    size_t n_settings;
-};
-
+/* The fields of a line of --dump-options: a command, which has no name of an
+ * option; an option of a command, or of all; or a setting, which has neither
+ * and stands in the place of the argument. */
 enum { COMMAND, LETTER, NAME, ARG, HELP, WORDS, FIELDS };
 
-struct reading {
-    struct options *to;
-    struct cmd *cmd; /* the last one, with n_opts options so far */
-    struct opt *opts;
-    size_t n_cmds, n_opts;
+struct row {
+    const char *field[FIELDS];
 };
 
-/* "a|b" as a list. */
-static const char *const *split_words(struct arena *mem, char *text)
+struct rows {
+    struct buf text; /* of which the fields are parts */
+    struct row *item;
+    size_t n, room;
+};
+
+static void add_line(struct rows *r, char *line)
 {
-    const char **list = NULL, *word;
-    size_t n = 0;
-
-    if (!*text)
-        return NULL;
-    while ((word = strsep(&text, "|"))) {
-        list = arena_grow(mem, list, n, sizeof *list);
-        list[n++] = word;
-    }
-    return arena_grow(mem, list, n, sizeof *list); /* ends with NULL */
-}
-
-/* The options of the last command end here. */
-static void end_cmd(struct reading *r)
-{
-    if (!r->cmd)
-        return;
-    r->cmd->opts = /* ends with zeros */
-        arena_grow(&r->to->mem, r->opts, r->n_opts, sizeof *r->opts);
-    r->opts = NULL;
-    r->n_opts = 0;
-}
-
-static void add_cmd(struct reading *r, char **field)
-{
-    struct arena *mem = &r->to->mem;
-
-    end_cmd(r);
-    r->cmd = arena_alloc(mem, sizeof *r->cmd);
-    *r->cmd = (struct cmd){ .name = field[COMMAND],
-                            .args = *field[ARG] ? field[ARG] : NULL,
-                            .help = field[HELP] };
-    r->to->cmds = arena_grow(mem, r->to->cmds, r->n_cmds, sizeof *r->to->cmds);
-    r->to->cmds[r->n_cmds++] = r->cmd;
-}
-
-static void add_opt(struct reading *r, char **field)
-{
-    struct arena *mem = &r->to->mem;
-
-    r->opts = arena_grow(mem, r->opts, r->n_opts, sizeof *r->opts);
-    r->opts[r->n_opts++] = (struct opt){
-        .letter = *field[LETTER] == '-' ? '\0' : *field[LETTER],
-        .name = field[NAME],
-        .arg = *field[ARG] ? field[ARG] : NULL,
-        .help = field[HELP],
-        .words = split_words(mem, field[WORDS]),
-    };
-}
-
-static void add_setting(struct options *p, char **field)
-{
-    p->setting =
-        arena_grow(&p->mem, p->setting, p->n_settings, sizeof *p->setting);
-    p->setting[p->n_settings++] = (struct setting){
-        .key = field[ARG],
-        .help = field[HELP],
-        .words = split_words(&p->mem, field[WORDS]),
-    };
-}
-
-static void add_line(struct reading *r, char *line)
-{
-    char *field[FIELDS];
+    struct row row;
 
     for (int i = 0; i < FIELDS; i++) {
-        field[i] = strsep(&line, "\t");
-        if (!field[i])
+        row.field[i] = strsep(&line, "\t");
+        if (!row.field[i])
             return;
     }
-    if (*field[COMMAND] && !*field[NAME])
-        add_cmd(r, field);
-    else if (*field[COMMAND] && r->cmd)
-        add_opt(r, field);
-    else if (!*field[NAME])
-        add_setting(r->to, field);
+    APPEND(r->item, r->n, r->room) = row;
 }
 
-static int load_options(struct options *p, const char *name, struct err *e)
+static int load_rows(struct rows *r, const char *program, struct err *e)
 {
-    char *path = spawn_find(name, e);
+    char *path = spawn_find(program, e);
     const char *const argv[] = { path, "--dump-options", NULL };
-    struct buf out = BUF_INIT;
-    struct spawn s = { .out = &out, .quiet = true, .secs = 5 };
-    struct reading r = { .to = p };
-    int ret = path ? spawn_run(argv, &s, e) : -1;
-    char *at, *line;
+    struct spawn s = { .out = &r->text, .quiet = true, .secs = 5 };
+    const int ret = path ? spawn_run(argv, &s, e) : -1;
+    char *at = r->text.s, *line;
 
-    *p = (struct options){ 0 };
-    at = arena_strdup(&p->mem, ret == 0 ? out.s : "");
-    while ((line = strsep(&at, "\n")))
-        add_line(&r, line);
-    end_cmd(&r);
-    p->cmds = arena_grow(&p->mem, p->cmds, r.n_cmds, sizeof *p->cmds);
-    buf_clear(&out);
+    while (ret == 0 && (line = strsep(&at, "\n")))
+        add_line(r, line);
     free(path);
     return ret;
 }
@@ -148,10 +62,9 @@ static int load_options(struct options *p, const char *name, struct err *e)
 /* ---- offers ------------------------------------------------------------ */
 
 struct command_line {
-    const struct cmd *const *cmds;
-    const struct options *other; /* gtrain, gdata; or NULL */
-    const struct cmd *cmd;
-    const struct opt *open; /* the option that the last word is the value of */
+    const struct rows *rows;
+    const struct row *cmd;
+    const struct row *open; /* the option that the last word is the value of */
     const char *first;      /* the first word after the command */
     int words;              /* after the command, before the last word */
     const char *last;       /* what is completed */
@@ -182,7 +95,8 @@ static void add_name(struct opt_list *names, const char *name)
 
 static void offer_runs(const struct command_line *l)
 {
-    const bool deleted = l->cmd && strcmp(l->cmd->name, "restore") == 0;
+    const bool deleted =
+        l->cmd && strcmp(l->cmd->field[COMMAND], "restore") == 0;
     const int flags = LOAD_NO_METRICS | (deleted ? LOAD_ONLY_DELETED : 0);
     struct runs runs = { 0 };
 
@@ -235,25 +149,53 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
     runs_free(&runs);
 }
 
-/* -- options ----------------------------------------------------------- */
+/* -- rows --------------------------------------------------------------- */
 
-static void offer_opts(const struct command_line *l, const struct opt *o)
+static bool is_cmd(const struct row *r)
 {
-    char help[512];
+    return *r->field[COMMAND] && !*r->field[NAME];
+}
 
-    for (; o && o->name; o++) {
-        char *word = xasprintf("--%s%s", o->name, o->arg ? "=" : "");
+/* Is it an option of this command, or of the program for none? */
+static bool is_opt(const struct row *r, const struct row *cmd)
+{
+    return *r->field[NAME] &&
+           strcmp(r->field[COMMAND], cmd ? cmd->field[COMMAND] : "") == 0;
+}
 
-        opt_help_text(o, help, sizeof help);
-        offer_word(l, word, help);
+static void offer_opts(const struct command_line *l)
+{
+    for (size_t i = 0; i < l->rows->n; i++) {
+        const struct row *r = &l->rows->item[i];
+        char *word =
+            xasprintf("--%s%s", r->field[NAME], *r->field[ARG] ? "=" : "");
+
+        if (is_opt(r, l->cmd))
+            offer_word(l, word, r->field[HELP]);
         free(word);
     }
 }
 
 static void offer_cmds(const struct command_line *l)
 {
-    for (const struct cmd *const *c = l->cmds; *c; c++)
-        offer_word(l, (*c)->name, (*c)->help);
+    for (size_t i = 0; i < l->rows->n; i++)
+        if (is_cmd(&l->rows->item[i]))
+            offer_word(l, l->rows->item[i].field[COMMAND],
+                       l->rows->item[i].field[HELP]);
+}
+
+/* The words of "a|b", up to a blank, each after the same beginning. */
+static void offer_words(const struct command_line *l, const char *begin,
+                        const char *list)
+{
+    for (const char *end; *list && *list != ' '; list = end + (*end == '|')) {
+        char *word;
+
+        end = list + strcspn(list, "| ");
+        word = xasprintf("%s%.*s", begin, (int)(end - list), list);
+        offer_word(l, word, NULL);
+        free(word);
+    }
 }
 
 /* Complete what is after the last comma. */
@@ -270,38 +212,31 @@ static void skip_to_comma(struct command_line *l)
 }
 
 /* A setting of gtrain, or after the "=" its values. */
-static void offer_settings(struct command_line *l)
+static void offer_settings(const struct command_line *l)
 {
     const char *equals = strchr(l->last, '=');
 
-    for (size_t i = 0; i < l->other->n_settings; i++) {
-        const struct setting *s = &l->other->setting[i];
-        const size_t n = strlen(s->key);
-        char *word;
+    for (size_t i = 0; i < l->rows->n; i++) {
+        const struct row *r = &l->rows->item[i];
+        char *word = xasprintf("%s=", r->field[ARG]);
 
-        if (!equals) {
-            word = xasprintf("%s=", s->key);
-            offer_word(l, word, s->help);
-            free(word);
-        } else if (strncmp(l->last, s->key, n) == 0 && equals == l->last + n) {
-            for (int k = 0; s->words && s->words[k]; k++) {
-                word = xasprintf("%s=%s", s->key, s->words[k]);
-                offer_word(l, word, NULL);
-                free(word);
-            }
-        }
+        if (is_cmd(r) || *r->field[NAME])
+            ;
+        else if (!equals)
+            offer_word(l, word, r->field[HELP]);
+        else if (strncmp(l->last, word, strlen(word)) == 0)
+            offer_words(l, word, r->field[WORDS]);
+        free(word);
     }
 }
 
 static void offer_value(struct command_line *l)
 {
-    const char *arg = l->open->arg, *name = l->open->name;
+    const char *arg = l->open->field[ARG], *name = l->open->field[NAME];
 
-    if (l->other && strcmp(name, "set") == 0)
+    if (strcmp(name, "set") == 0)
         offer_settings(l);
-
-    for (int i = 0; l->open->words && l->open->words[i]; i++)
-        offer_word(l, l->open->words[i], NULL);
+    offer_words(l, "", l->open->field[WORDS]);
     if (strcmp(arg, "run") == 0)
         offer_runs(l);
     if (strcmp(name, "experiment") == 0)
@@ -317,34 +252,37 @@ static void offer_value(struct command_line *l)
 
 /* -- the command line -------------------------------------------------- */
 
-static const struct opt *find_in(const struct opt *o, char letter,
-                                 const char *name)
+/* Before the command is known, the option of any. */
+static const struct row *find_opt(const struct command_line *l, char letter,
+                                  const char *name)
 {
     const size_t n = letter ? 0 : strcspn(name, "=");
 
-    for (; o && o->name; o++)
-        if (letter ? o->letter == letter
-                   : strlen(o->name) == n && strncmp(o->name, name, n) == 0)
-            return o;
+    for (size_t i = 0; i < l->rows->n; i++) {
+        const struct row *r = &l->rows->item[i];
+
+        if ((l->cmd ? is_opt(r, l->cmd) : *r->field[NAME] != '\0') &&
+            (letter ? *r->field[LETTER] == letter
+                    : strlen(r->field[NAME]) == n &&
+                          strncmp(r->field[NAME], name, n) == 0))
+            return r;
+    }
     return NULL;
 }
 
-/* Before the command is known, the option of any. */
-static const struct opt *find_opt(const struct command_line *l, char letter,
+static const struct row *find_cmd(const struct command_line *l,
                                   const char *name)
 {
-    const struct opt *o = NULL;
-
-    if (l->cmd)
-        return find_in(l->cmd->opts, letter, name);
-    for (const struct cmd *const *c = l->cmds; *c && !o; c++)
-        o = find_in((*c)->opts, letter, name);
-    return o;
+    for (size_t i = 0; i < l->rows->n; i++)
+        if (is_cmd(&l->rows->item[i]) &&
+            strcmp(l->rows->item[i].field[COMMAND], name) == 0)
+            return &l->rows->item[i];
+    return NULL;
 }
 
 static void end_value(struct command_line *l, const char *value)
 {
-    if (strcmp(l->open->name, "root") == 0)
+    if (strcmp(l->open->field[NAME], "root") == 0)
         l->root = value;
     l->open = NULL;
 }
@@ -353,9 +291,9 @@ static void end_value(struct command_line *l, const char *value)
 static void read_letters(struct command_line *l, const char *letters)
 {
     for (; *letters; letters++) {
-        const struct opt *o = find_opt(l, *letters, NULL);
+        const struct row *o = find_opt(l, *letters, NULL);
 
-        if (o && o->arg) {
+        if (o && *o->field[ARG]) {
             l->open = o;
             if (letters[1])
                 end_value(l, letters + 1);
@@ -371,15 +309,15 @@ static void read_word(struct command_line *l, const char *word)
     if (l->open) {
         end_value(l, word);
     } else if (strncmp(word, "--", 2) == 0 && word[2]) {
-        const struct opt *o = find_opt(l, '\0', word + 2);
+        const struct row *o = find_opt(l, '\0', word + 2);
 
-        l->open = o && o->arg ? o : NULL;
+        l->open = o && *o->field[ARG] ? o : NULL;
         if (l->open && equals)
             end_value(l, equals + 1);
     } else if (word[0] == '-' && word[1]) {
         read_letters(l, word + 1);
     } else if (!l->cmd) {
-        l->cmd = opt_find_cmd(l->cmds, word, ERR_IGNORED);
+        l->cmd = find_cmd(l, word);
     } else if (l->words++ == 0) {
         l->first = word;
     }
@@ -388,19 +326,15 @@ static void read_word(struct command_line *l, const char *word)
 /* Offer what the synopsis of the command has next. */
 static void offer_arg(struct command_line *l)
 {
-    const char *args = l->cmd->args ? l->cmd->args : "";
+    const char *args = l->cmd->field[ARG];
+    const bool has_words = strncmp(args, "start|", 6) == 0;
 
-    if (strcmp(args, "SHELL") == 0 && l->words == 0) {
-        offer_word(l, "bash", NULL);
-        offer_word(l, "fish", NULL);
-        offer_word(l, "zsh", NULL);
-    } else if (strncmp(args, "start|", 6) == 0 && l->words == 0) {
-        offer_word(l, "start", "start a run");
-        offer_word(l, "log", "add points, parameters and tags");
-        offer_word(l, "end", "end a run, with a status");
-    } else if (strncmp(args, "[status|report] ", 16) == 0 && l->words == 0) {
-        offer_word(l, "status", NULL);
-        offer_word(l, "report", NULL);
+    if (l->words == 0 && has_words) {
+        offer_words(l, "", args);
+    } else if (l->words == 0 && strncmp(args, "[status|", 8) == 0) {
+        offer_words(l, "", "status|report");
+    } else if (l->words == 0 && strcmp(args, "SHELL") == 0) {
+        offer_words(l, "", "bash|fish|zsh");
     } else if (strncmp(args, "METRIC ", 7) == 0 && l->words == 0) {
         offer_keys(l, NULL, false);
     } else if ((strncmp(args, "NAME[,", 6) == 0 ||
@@ -417,7 +351,7 @@ static void offer_arg(struct command_line *l)
         free(run);
     } else if (strcmp(args, "[RUN]") == 0 && l->words > 0) {
         return;
-    } else if (strstr(args, "RUN") || strncmp(args, "start|", 6) == 0) {
+    } else if (strstr(args, "RUN") || has_words) {
         offer_runs(l);
     }
 }
@@ -435,14 +369,12 @@ static void complete_line(struct command_line *l, int n, char **words)
         l->before_len = (size_t)(equals + 1 - l->last);
         l->last = equals + 1;
     }
-    if (l->open && l->open->arg) {
+    if (l->open && *l->open->field[ARG]) {
         offer_value(l);
     } else if (l->before) {
         return;
     } else if (l->last[0] == '-') {
-        offer_opts(l, l->cmd ? l->cmd->opts : NULL);
-        if (!l->other || !l->cmd)
-            offer_opts(l, common_opts);
+        offer_opts(l);
     } else if (!l->cmd) {
         offer_cmds(l);
     } else {
@@ -457,25 +389,17 @@ static void complete_line(struct command_line *l, int n, char **words)
  * control characters are left out. */
 static void complete(struct buf *out, int n, char **words)
 {
-    struct command_line l = { .cmds = program_cmds,
+    struct rows rows = { .text = BUF_INIT };
+    struct command_line l = { .rows = &rows,
                               .last = n > 1 ? words[n - 1] : "",
                               .root = track_store(),
                               .out = out };
-    struct options other = { 0 };
-    const char *program = n > 0 ? path_name(words[0]) : "gtrack";
 
-    if (strcmp(program, "gplot") == 0) {
-        l.cmds = plot_program()->cmds;
-    } else if (strcmp(program, "gtrack") != 0) {
-        if (load_options(&other, program, ERR_IGNORED) < 0) {
-            arena_clear(&other.mem);
-            return;
-        }
-        l.cmds = other.cmds;
-        l.other = &other;
-    }
-    complete_line(&l, n, words);
-    arena_clear(&other.mem);
+    if (load_rows(&rows, n > 0 ? path_name(words[0]) : "gtrack", ERR_IGNORED) ==
+        0)
+        complete_line(&l, n, words);
+    free(rows.item);
+    buf_clear(&rows.text);
 }
 
 /* ---- the command -------------------------------------------------------- */

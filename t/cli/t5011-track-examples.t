@@ -49,7 +49,9 @@ done
 words() { gtrack completion words -- gtrack "$@" | cut -f1 | paste -sd' '; }
 test "$(words sho)" = show && test "$(words -r mlruns ls --so)" = --sort= &&
     test "$(words show r)" = "run1 run2 run3" &&
-    test "$(words ls --color=a)" = "--color=auto --color=always"
+    test "$(words ls --color=a)" = "--color=auto --color=always" &&
+    test "$(words --ver)" = "--version --verbose" &&
+    test "$(words run lo)" = log
 ok $? "commands, options, runs and values are completed"
 test "$(words metrics run2 t)" = train/loss &&
     test "$(words best val)" = val/loss &&
