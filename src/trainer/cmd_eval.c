@@ -125,7 +125,7 @@ static void add_accuracy(struct table *t,
 {
     table_int(t, r->questions);
     table_real(t, r->acc);
-    table_real(t, r->acc_norm);
+    table_real_or_none(t, r->acc_norm);
     table_secs(t, r->seconds);
 }
 
@@ -157,7 +157,8 @@ static int evaluate_task(struct engine *eng, struct table *t,
     table_text(t, task->name);
     add_accuracy(t, &r);
     table_real(t, r.acc_stderr);
-    table_real(t, r.acc_bytes);
+    table_real_or_none(t, r.acc_bytes);
+    table_real_or_none(t, r.perplexity);
     return 0;
 }
 
@@ -169,7 +170,7 @@ static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
     int ret = tasks_load(&tasks, task_list, e);
 
     table_columns(t, "task", "questions", "acc", "acc_norm", "time",
-                  "acc_stderr", "acc_bytes", NULL);
+                  "acc_stderr", "acc_bytes", "perplexity", NULL);
     for (size_t i = 0; i < 2 * tasks.n && ret == 0; i++) {
         const struct task *task = &tasks.task[i % tasks.n];
         char *path = path_join(data ? data : "data", task->is[TASK_FILE]);

@@ -61,25 +61,32 @@ cat >tasks/mmlu.jsonl <<'END'
 {"question": " What is a loss? ", "subject": "abstract_algebra", "choices": ["a number", "a hen", "x", "the text"], "answer": 0}
 {"question": "Which file has it?", "subject": "abstract_algebra", "choices": ["the run", "a", "b c", "model"], "answer": 3}
 END
+cat >tasks/lambada_test.jsonl <<'END'
+{"text": "The training of a model ends with the"}
+{"text": "A test fails without the change. The file is not there,\nand \u201cthe other\u201d  files are not the same, but no other file is part of the"}
+{"text": "What does a rank see?  Ranks have unfathomable."}
+END
 "$python" "$top/t/peers/tasks.py" hf tasks hellaswag/hellaswag=hellaswag_val \
     arc/arc_easy=ARC-Easy-Test arc/arc_challenge=ARC-Challenge-Test \
     openbookqa/openbookqa=openbookqa piqa/piqa=piqa \
     super_glue/boolq/default=boolq winogrande/default=winogrande \
     super_glue/copa/default=copa sciq/sciq=sciq \
     commonsense_qa/default=commonsenseqa \
-    mmlu/default/mmlu_abstract_algebra=mmlu >all 2>err
+    mmlu/default/mmlu_abstract_algebra=mmlu \
+    lambada/lambada_openai=lambada_test >all 2>err
 while read -r task file; do
     sed -n "s/^$file //p" all >want
     gtrain eval run1 --tasks "$task" --data tasks --device cpu -v --tsv \
         --no-header >out 2>log
     {
         sed -n 's/.*question .* choice .*: \(-[0-9.]*\)$/\1/p' log
-        cut -f3,4,7 out | tr '\t' ' '
+        cut -f3,4,7,8 out | tr '\t' ' '
     } >got
     test -s want && paste -d ' ' want got | awk '
         { half = NF / 2
           for (i = 1; i <= half; i++) {
               d = $i - $(i + half)
+              d /= $i > 10 ? $i : 1
               bad += d > 2e-3 || d < -2e-3 || NF % 2 } }
         END { exit bad > 0 || NR < 3 }'
     ok $? "$task has the log-likelihoods and scores of lm_eval" \
@@ -96,5 +103,6 @@ copa copa
 sciq sciq
 commonsenseqa commonsenseqa
 mmlu mmlu
+lambada lambada_test
 END
 done_testing

@@ -3,10 +3,11 @@
 usage: tasks.py MODEL FOLDER NAME=FILE...
 
 A line for each choice has the file and the log-likelihood; one for each task
-has acc, acc_norm and acc_bytes.  NAME is the path of a task in lm_eval, such as
+has acc, acc_norm and acc_bytes, or acc and perplexity of continuations.  NAME is the path of a task in lm_eval, such as
 piqa/piqa.
 """
 
+import math
 import pathlib
 import sys
 
@@ -24,18 +25,22 @@ for name in names:
     for key in ("tag", "training_split", "validation_split", "fewshot_split",
                 "dataset_name"):
         config.pop(key, None)
+    metrics = (("acc", "perplexity") if config["output_type"] == "loglikelihood"
+               else ("acc", "acc_norm", "acc_bytes"))
     config.update(task="own", dataset_path="json", test_split="train",
                   dataset_kwargs={"data_files": f"{folder}/{file}.jsonl"},
                   metric_list=[{"metric": m, "aggregation": "mean",
-                                "higher_is_better": True}
-                               for m in ("acc", "acc_norm", "acc_bytes")])
+                                "higher_is_better": True} for m in metrics])
     task = ConfigurableTask(config=config)
     scores = []
     for doc in task.eval_docs:
         requests = task.construct_requests(doc, task.fewshot_context(doc, 0))
+        requests = requests if isinstance(requests, list) else [requests]
         answers = lm.loglikelihood(requests, disable_tqdm=True)
         scores.append(task.process_results(doc, answers))
         for answer in answers:
             print(file, "%.4f" % answer[0])
-    print(file, *("%.4f" % (sum(s[m] for s in scores) / len(scores))
-            for m in ("acc", "acc_norm", "acc_bytes")))
+    means = {m: sum(s[m] for s in scores) / len(scores) for m in metrics}
+    if "perplexity" in means:
+        means["perplexity"] = math.exp(-means["perplexity"])
+    print(file, *("%.4f" % means[m] for m in metrics))

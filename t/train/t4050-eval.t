@@ -260,8 +260,32 @@ labels = b -> ^gtrain: tasks/words.jsonl:1: no choice has the label 0$
 END
 printf '[x]\ncontext = a\nlabel = 0\n' >bad.ini
 gtrain eval run1 --data tasks --tasks bad.ini >out 2>&1
-like out "the task x needs a context, choices and a label" \
+like out "the task x needs a context and choices" \
     "a task without choices is refused"
+printf '[x]\nfile = words.jsonl\ncontext = a\nchoices = a || b\n' >bad.ini
+gtrain eval run1 --data tasks --tasks bad.ini >out 2>&1
+like out "words.jsonl:1: without a label, there must be one choice, not several" \
+    "several choices need a label"
+printf '{"text": "the %s"}\n' "quick fox jumps over" "brown fox jumps zq xv" \
+    "quick fox" >tasks/lambada_test.jsonl
+for b in 1 64; do
+    gtrain eval run1 -v --device cpu --data tasks --tsv --no-header -b $b \
+        --tasks lambada >out 2>err
+    cut -f2,3,8 out
+done | uniq >all
+sed -n "s/^gtrain: debug: \('.*\)/\1/p" err >texts
+is "$(cat texts)" "'the quick fox jumps' + ' over'
+'the brown fox jumps zq' + ' xv'
+'the quick' + ' fox'" "the last word of a text is what the model should write"
+{ cat all; sed -n 's/.*choice 1 of 1: -//p' err; } | awk '
+    NR == 1 { right = $1 == 3 && $2 > 0.66 && $2 < 0.67; perplexity = $NF }
+    NR > 1 { sum += $1 }
+    END { d = exp(sum / 3) / perplexity - 1
+          exit !(right && NR == 4 && d * d < 1e-10) }'
+ok $? "two of three last words are the likeliest ones" "$(cat all err)"
+gtrain sample run1 --prompt 'the quick fox jumps' --temperature 0 -t 3 \
+    --device cpu >out 2>&1
+like out "the quick fox jumps over" "as a sample shows"
 echo '{"ctx":"a","endings":["b","c"],"label":0}' >tasks/questions.jsonl
 gtrain eval run1 -v --data tasks --tasks questions,hellaswag >out 2>&1
 is "$? $(grep -c 'question 1:' out) $(tail -n 1 out)" \

@@ -11,11 +11,12 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "trainer/training/eval.h"
+#include "trainer/training/sampler.h"
 
 enum { MOST_TEXT = 1 << 30, STEP = 16 };
 
 /* Sums over the questions. */
-enum { ASKED, RIGHT, CUT = RIGHT + TASK_LENGTHS, NONFINITE, TALLIES };
+enum { ASKED, RIGHT, CUT = RIGHT + TASK_LENGTHS, NONFINITE, LOSS, TALLIES };
 
 /* A continuation after its context, and its loss. */
 struct request {
@@ -29,6 +30,7 @@ struct request {
 struct questions {
     struct engine *engine;
     const struct task *task;
+    struct sampler greedy; /* of a task without labels */
     struct request *request;
     struct request **longest; /* the same, the longest first */
     size_t n, room;
@@ -145,12 +147,41 @@ static int by_length(const void *a, const void *b)
     return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : (x > y) - (x < y);
 }
 
+/* With the matrices of the engine, which may be those of --weights. */
+static int open_greedy(struct questions *q, struct err *e)
+{
+    static const struct sample_settings likeliest = { .top_p = 1 };
+    struct engine *eng = q->engine;
+
+    if (sampler_open(&q->greedy, eng, 1, eng->gpt.T, 0, e) < 0)
+        return -1;
+    quantize_borrow(&q->greedy.decoder.graph, &eng->gpt.graph);
+    q->greedy.conf = &likeliest;
+    return 0;
+}
+
+/* Without labels, the continuation is right if the model would write it. */
+static int write_greedily(struct sampler *s, struct request *r, struct err *e)
+{
+    int64_t at = r->begin;
+    int ret;
+
+    s->read = 0;
+    ret = sampler_read(s, r->id, (size_t)at, e);
+    while (ret == 0 && at < r->n && sampler_next(s) == r->id[at])
+        if (++at < r->n)
+            ret = sampler_read(s, &r->id[at - 1], 1, e);
+    r->right = at == r->n ? 0 : -1;
+    return ret;
+}
+
 /* Score some requests, of which the first is the longest, in sequences that are
  * no longer than it needs, unless the device wants all of one size; returns how
  * many. */
-static int score(struct engine *eng, struct request **r, size_t n,
+static int score(struct questions *q, struct request **r, size_t n,
                  struct err *e)
 {
+    struct engine *eng = q->engine;
     const int64_t T = eng->gpt.T;
     const int64_t most =
         eng->dev.type->any_size ? (r[0]->n - 1 + STEP - 1) / STEP * STEP : T;
@@ -173,6 +204,8 @@ static int score(struct engine *eng, struct request **r, size_t n,
     for (int64_t at = 0; at < now * t && ret == 0; at++)
         if (eng->batch.y[at] >= 0)
             r[at / t]->loss += (double)eng->batch.losses[at];
+    for (int64_t i = 0; i < now && !q->task->is[TASK_LABEL] && ret == 0; i++)
+        ret = write_greedily(&q->greedy, r[i], e);
     return ret < 0 ? -1 : (int)now;
 }
 
@@ -199,7 +232,7 @@ static int score_all(struct questions *q, bool *stopped, struct err *e)
         if (*stopped)
             return 0;
         if (at < q->n)
-            done = score(eng, q->longest + at, q->n - at, e);
+            done = score(q, q->longest + at, q->n - at, e);
         if (done < 0)
             return -1;
         at += (size_t)done;
@@ -226,6 +259,7 @@ static void count_answers(struct questions *q)
     for (size_t at = 0; at < q->n; at += (size_t)r->of) {
         r = &q->request[at];
         q->tally[ASKED]++;
+        q->tally[LOSS] += r->loss;
         for (int k = 0; k < TASK_LENGTHS; k++)
             q->tally[RIGHT + k] += find_answer(r, k) == r->right;
         for (int i = 0; i < r->of; i++) {
@@ -240,14 +274,16 @@ static void set_result(const struct questions *q,
                        struct multiple_choice_result *r)
 {
     const double *t = q->tally, n = t[ASKED];
+    const bool labels = q->task->is[TASK_LABEL];
     /* without a loss, no choice is the likeliest */
     const double bad = t[NONFINITE] > 0 ? (double)NAN : 0;
 
     r->questions = (int64_t)n;
     r->acc = t[RIGHT] / n + bad;
     r->acc_stderr = sqrt(r->acc * (1 - r->acc) / (n - 1));
-    r->acc_norm = t[RIGHT + 1] / n + bad;
-    r->acc_bytes = t[RIGHT + 2] / n + bad;
+    r->acc_norm = labels ? t[RIGHT + 1] / n + bad : (double)NAN;
+    r->acc_bytes = labels ? t[RIGHT + 2] / n + bad : (double)NAN;
+    r->perplexity = labels ? (double)NAN : exp(t[LOSS] / n);
     if (t[CUT] > 0 && q->engine->coll.rank == 0)
         log_warn("%.0f texts have lost their beginning to the model's context "
                  "of %lld tokens",
@@ -270,6 +306,8 @@ int multiple_choice_eval(struct engine *eng, const struct task *task,
                        "questions need a tokenizer; set data.tokenizer");
     r->unread = read_questions(&q, path, limit, shares, &bytes, e) < 0;
     ret = agree_questions(&q, path, r->unread ? -1 : bytes, &r->unread, e);
+    if (ret == 0 && !task->is[TASK_LABEL])
+        ret = open_greedy(&q, e);
     if (ret == 0)
         ret = score_all(&q, &r->stopped, e);
     if (ret == 0 && !r->stopped) {
@@ -280,6 +318,7 @@ int multiple_choice_eval(struct engine *eng, const struct task *task,
         set_result(&q, r);
     for (size_t i = 0; i < q.n; i++)
         free(q.request[i].id);
+    sampler_close(&q.greedy);
     FREE(q.request, q.longest);
     r->seconds = clock_mono() - r->seconds;
     return ret;

@@ -11,15 +11,17 @@
  * Each choice is appended to the context after a space, and the model's answer
  * is the one of the least loss: of all tokens for acc; for acc_norm divided by
  * the characters of the choice or, where norm says so, by its tokens; for
- * acc_bytes by its bytes.  A text that is longer than the context loses its
- * beginning.  Questions of similar length are read at once, as many as a
- * micro-batch has tokens for.  Ranks share the questions.  A signal that sig.h
- * has caught stops the evaluation.
+ * acc_bytes by its bytes.  In a task without labels, acc is the share of
+ * continuations of which each token is the likeliest, and perplexity the
+ * exponential of their mean loss; other results are NaN.  A text that is longer
+ * than the context loses its beginning.  Questions of similar length are read
+ * at once, as many as a micro-batch has tokens for.  Ranks share the questions.
+ * A signal that sig.h has caught stops the evaluation.
  */
 
 struct multiple_choice_result {
     int64_t questions;
-    double acc, acc_stderr, acc_norm, acc_bytes;
+    double acc, acc_stderr, acc_norm, acc_bytes, perplexity;
     double seconds;
     bool stopped; /* by a signal to a rank; then nothing else is set */
     bool unread;  /* the failure is that a rank cannot read the questions */

@@ -107,10 +107,9 @@ int tasks_load(struct tasks *all, const char *list, struct err *e)
 
         if (!t->is[TASK_FILE])
             t->is[TASK_FILE] = arena_printf(&all->mem, "%s.jsonl", t->name);
-        if (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST] || !t->is[TASK_LABEL])
+        if (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST])
             ret = err_set(e, ERR_USAGE,
-                          "the task %s needs a context, choices and a label",
-                          t->name);
+                          "the task %s needs a context and choices", t->name);
     }
     free(own);
     if (ret < 0)
@@ -274,6 +273,23 @@ static void add_after(struct reading *r, struct buf *out, const char *s,
     buf_str(out, at + strnlen(at, strlen(arg)));
 }
 
+/* What precedes the last word. */
+static void add_rest(struct reading *r, struct buf *out, const char *s,
+                     const char *arg)
+{
+    const char *blank = strrchr(s, ' ');
+
+    (void)r, (void)arg;
+    buf_add(out, s, blank ? (size_t)(blank - s) : 0);
+}
+
+static void add_last(struct reading *r, struct buf *out, const char *s,
+                     const char *arg)
+{
+    (void)r, (void)arg;
+    buf_str(out, str_after(s, ' '));
+}
+
 /* The value of the text in "a=x b=y"; the last is that of all others. */
 static void add_mapped(struct reading *r, struct buf *out, const char *s,
                        const char *arg)
@@ -321,6 +337,8 @@ static const struct filter {
     { "words", add_words },
     { "before", add_before },
     { "after", add_after },
+    { "rest", add_rest },
+    { "last", add_last },
     { "map", add_mapped },
     { "clean", add_cleaned },
     { NULL, NULL },
@@ -444,6 +462,12 @@ static void set_right(struct reading *r)
     const int n = list(r, TASK_LABELS, labels);
     int64_t right = -1;
 
+    if (!r->task->is[TASK_LABEL]) {
+        if (r->to->n != 1)
+            refuse(r, "without a label, there must be one choice, not", 7,
+                   r->to->n ? "several" : "none");
+        return;
+    }
     if (n == 0)
         num_int(label, &right);
     for (int i = 0; i < n; i++)

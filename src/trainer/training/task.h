@@ -28,7 +28,7 @@ enum task_key {
     TASK_CONTEXT,
     TASK_LIST, /* the choices */
     TASK_CONTINUATION,
-    TASK_LABEL,
+    TASK_LABEL, /* NULL: the one choice is what the model should write */
     TASK_LABELS,
     TASK_FILTER,
     TASK_NORM,
