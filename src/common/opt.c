@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -159,6 +160,28 @@ static int set_word(const struct opt *o, const char *text, struct err *e)
     return 0;
 }
 
+/* Refuse a number that is out of the range of an option. */
+static int check_range(const struct opt *o, double x, const char *text,
+                       struct err *e)
+{
+    const struct opt_range r = o->range;
+    char least[NUM_TEXT], what[2 * NUM_TEXT];
+
+    if ((r.least == 0 && r.most == 0) || (x >= r.least && x <= r.most))
+        return 0;
+    if (o->type == OPT_SIZE)
+        num_bytes(least, r.least);
+    else if (o->type == OPT_SECS)
+        snprintf(least, sizeof least, "%gms", r.least * 1000);
+    else
+        snprintf(least, sizeof least, "%g", r.least);
+    if (isinf(r.most))
+        snprintf(what, sizeof what, "%s or more", least);
+    else
+        snprintf(what, sizeof what, "%s to %.10g", least, r.most);
+    return bad_value(o, what, text, e);
+}
+
 static int opt_set(const struct opt *o, const char *text, struct err *e)
 {
     int64_t n;
@@ -183,20 +206,22 @@ static int opt_set(const struct opt *o, const char *text, struct err *e)
         if (!num_int(text, &n) || n != (int)n)
             return bad_value(o, "a whole number", text, e);
         *(int *)o->value = (int)n;
-        return 0;
+        return check_range(o, (double)n, text, e);
     case OPT_LONG:
         return num_int(text, o->value)
-                   ? 0
+                   ? check_range(o, (double)*(int64_t *)o->value, text, e)
                    : bad_value(o, "a whole number (512k, 10B)", text, e);
     case OPT_REAL:
-        return num_real(text, o->value) ? 0 : bad_value(o, "a number", text, e);
+        return num_real(text, o->value)
+                   ? check_range(o, *(double *)o->value, text, e)
+                   : bad_value(o, "a number", text, e);
     case OPT_SIZE:
         return num_size(text, o->value)
-                   ? 0
+                   ? check_range(o, (double)*(uint64_t *)o->value, text, e)
                    : bad_value(o, "a size (64MiB)", text, e);
     case OPT_SECS:
         return num_secs(text, o->value)
-                   ? 0
+                   ? check_range(o, *(double *)o->value, text, e)
                    : bad_value(o, "a time (90s, 2h30m)", text, e);
     }
     return -1;

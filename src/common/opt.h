@@ -1,5 +1,6 @@
 #pragma once
 
+#include <math.h>
 #include <stddef.h>
 
 #include "common/err.h"
@@ -45,7 +46,14 @@ struct opt {
     const char *help;         /* what it does: no capital, no full stop;
                                  * %s stands for the list of `words` */
     const char *const *words; /* OPT_WORD: the values, ended by NULL */
+    struct opt_range {
+        double least, most;
+    } range; /* of a number; zeros for none */
 };
+
+/* clang-format off */
+#define OPT_FROM(least) { (least), HUGE_VAL }
+/* clang-format on */
 
 struct opt_list {
     const char **item; /* borrowed from argv; the array is owned */

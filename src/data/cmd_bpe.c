@@ -50,11 +50,14 @@ static const struct opt bpe_opts[] = {
       "of equal counts prefer: hf (small ids) or cs336 (great bytes)",
       ties_words },
     { 0, "least", "count", OPT_LONG, &least,
-      "do not merge pairs that occur fewer times (default: 1)" },
+      "do not merge pairs that occur fewer times (default: 1)",
+      .range = OPT_FROM(1) },
     { 'j', "threads", "count", OPT_INT, &threads,
-      "count with COUNT threads (default: one per processor)" },
+      "count with COUNT threads (default: one per processor)",
+      .range = { 0, 1024 } },
     { 'm', "memory", "size", OPT_SIZE, &memory,
-      "use this much memory for counting (default: 1GiB)" },
+      "use this much memory for counting (default: 1GiB)",
+      .range = OPT_FROM(16 << 20) },
     CORPUS_OPTS(input),
     { 0 }
 };
@@ -220,12 +223,6 @@ static int check_options(struct err *e)
 {
     if (!output)
         return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
-    if (least < 1)
-        return err_set(e, ERR_USAGE, "--least expects 1 or more");
-    if (threads < 0 || threads > 1024)
-        return err_set(e, ERR_USAGE, "--threads expects 1 to 1024");
-    if (memory < (uint64_t)16 << 20)
-        return err_set(e, ERR_USAGE, "--memory expects 16MiB or more");
     for (size_t i = 0; i < specials.n; i++)
         if (specials.item[i][0] == '\0')
             return err_set(e, ERR_USAGE, "--special expects a text");

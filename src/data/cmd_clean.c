@@ -28,7 +28,8 @@ static const struct opt clean_opts[] = {
     { 'o', "output", "file", OPT_STRING, &output,
       "write JSON Lines to FILE (default: -, standard output)" },
     { 0, "keep-dropped", "share", OPT_REAL, &keep_dropped,
-      "write SHARE of the dropped documents to FILE.dropped" },
+      "write SHARE of the dropped documents to FILE.dropped",
+      .range = { 0, 1 } },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -124,9 +125,6 @@ static int clean_main(int argc, char **argv, struct err *e)
 
     if (!rules)
         return err_set(e, ERR_USAGE, "name the rules with --rules FILE");
-    if (!(keep_dropped >= 0 && keep_dropped <= 1))
-        return err_set(e, ERR_USAGE,
-                       "--keep-dropped expects a share from 0 to 1");
     if (keep_dropped > 0 && strcmp(output, "-") == 0)
         return err_set(e, ERR_USAGE, "--keep-dropped needs -o FILE");
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0 ||

@@ -32,7 +32,8 @@ static const struct opt decode_opts[] = {
       "write JSON Lines with the field text, one per document" },
     { 0, "special", NULL, OPT_FLAG, &special,
       "write end-of-text tokens instead of separators" },
-    { 'n', "tokens", "count", OPT_LONG, &count, "stop after COUNT tokens" },
+    { 'n', "tokens", "count", OPT_LONG, &count, "stop after COUNT tokens",
+      .range = OPT_FROM(0) },
     { 0, "width", "bytes", OPT_INT, &width,
       "size of an id in raw files, 2 or 4 (default: by the tokenizer)" },
     { 0 }
@@ -231,8 +232,6 @@ static int decode_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "name the tokenizer with -T PATH");
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name the shards to decode");
-    if (count < 0)
-        return err_set(e, ERR_USAGE, "--tokens expects 0 or more");
     if (width != 0 && width != 2 && width != 4)
         return err_set(e, ERR_USAGE, "--width expects 2 or 4");
     if (tokenizer_load(&t, tokenizer_path, e) < 0)

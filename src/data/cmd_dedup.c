@@ -28,9 +28,11 @@ static const struct opt dedup_opts[] = {
     { 0, "similarity", "share", OPT_REAL, &how.similarity,
       "with --near: the share of text in common (default: 0.75)" },
     { 'm', "memory", "size", OPT_SIZE, &how.memory,
-      "with --near: use this much memory (default: 1GiB)" },
+      "with --near: use this much memory (default: 1GiB)",
+      .range = OPT_FROM(16 << 20) },
     { 'j', "threads", "count", OPT_INT, &how.threads,
-      "with --near: use COUNT threads (default: one per processor)" },
+      "with --near: use COUNT threads (default: one per processor)",
+      .range = { 0, 1024 } },
     CORPUS_OPTS(input),
     { 0 }
 };
@@ -87,10 +89,6 @@ static int dedup_main(int argc, char **argv, struct err *e)
     if (!(how.similarity > 0 && how.similarity <= 1))
         return err_set(e, ERR_USAGE,
                        "--similarity expects a share from 0 to 1");
-    if (how.memory < (uint64_t)16 << 20)
-        return err_set(e, ERR_USAGE, "--memory expects 16MiB or more");
-    if (how.threads < 0 || how.threads > 1024)
-        return err_set(e, ERR_USAGE, "--threads expects 1 to 1024");
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));

@@ -151,7 +151,8 @@ static const struct opt encode_opts[] = {
       "llmc, raw (nanoGPT) or npy (build-nanogpt) (default: llmc)",
       shard_formats },
     { 0, "shard-tokens", "count", OPT_LONG, &shard_tokens,
-      "write COUNT tokens to each shard (default: 100M; raw: all)" },
+      "write COUNT tokens to each shard (default: 100M; raw: all)",
+      .range = { 1, INT32_MAX } },
     { 0, "val", "share", OPT_REAL, &val, "hold out SHARE for validation" },
     { 0, "test", "share", OPT_REAL, &test, "hold out SHARE for testing" },
     { 0, "split", "how", OPT_WORD, &holdout,
@@ -167,11 +168,14 @@ static const struct opt encode_opts[] = {
       invalid_words },
     { 0, "chat", "form", OPT_WORD, &chat,
       "encode conversations: chatml, llama3 or gemma", chat_forms },
-    { 'n', "tokens", "count", OPT_LONG, &tokens, "stop after COUNT tokens" },
+    { 'n', "tokens", "count", OPT_LONG, &tokens, "stop after COUNT tokens",
+      .range = OPT_FROM(1) },
     { 0, "shuffle", "seed", OPT_LONG, &shuffle,
-      "write the documents of all files in an order drawn with SEED" },
+      "write the documents of all files in an order drawn with SEED",
+      .range = OPT_FROM(0) },
     { 'j', "threads", "count", OPT_INT, &threads,
-      "encode with COUNT threads (default: one per processor)" },
+      "encode with COUNT threads (default: one per processor)",
+      .range = { 0, 1024 } },
     { 0, "mark-every", "time", OPT_SECS, &mark_every,
       "store the progress, and sync the files, every TIME (default: 5s)" },
     DOWNLOAD_OPTS(network),
@@ -215,18 +219,10 @@ static int check_options(struct err *e)
                        "%s is a device; shards are files whose names begin "
                        "with -o PREFIX",
                        output);
-    if (threads < 0 || threads > 1024)
-        return err_set(e, ERR_USAGE, "--threads expects 1 to 1024");
-    if (tokens == 0 || tokens < -1)
-        return err_set(e, ERR_USAGE, "--tokens expects 1 or more");
     tokens = tokens < 0 ? 0 : tokens; /* all */
-    if (shard_tokens == 0 || shard_tokens < -1 || shard_tokens > INT32_MAX)
-        return err_set(e, ERR_USAGE, "--shard-tokens expects 1 to 2147483647");
     if (holdout == HOLDOUT_SHARD && format == SHARD_RAW && shard_tokens < 0)
         return err_set(e, ERR_USAGE,
                        "--split shard with --format raw needs --shard-tokens");
-    if (shuffle < -1)
-        return err_set(e, ERR_USAGE, "--shuffle expects a seed of 0 or more");
     if (shuffle >= 0 && eot != ENCODE_EOT_FIRST)
         return err_set(e, ERR_USAGE, "--shuffle needs --eot first");
     if (chat != CHAT_NONE && (format == SHARD_RAW || special))

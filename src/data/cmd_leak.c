@@ -42,7 +42,8 @@ static const struct opt leak_opts[] = {
     { 0, "lock", "file", OPT_STRING, &lock_file,
       "take both from a data.lock, and check the tokenizer's text" },
     { 'w', "words", "count", OPT_INT, &words,
-      "compare sequences of COUNT words (default: by benchmark, 8 to 13)" },
+      "compare sequences of COUNT words (default: by benchmark, 8 to 13)",
+      .range = { 0, 64 } },
     { 0, "remove", "what", OPT_WORD, &removed,
       "remove nothing, the text around what is found, or documents with it",
       remove_words },
@@ -287,8 +288,6 @@ static int leak_main(int argc, char **argv, struct err *e)
                        "unexpected argument '%s'; name texts with --train and "
                        "--eval",
                        argv[0]);
-    if (words < 0 || words > 64)
-        return err_set(e, ERR_USAGE, "--words expects 1 to 64, not %d", words);
     for (size_t i = 0; i < train.n; i++)
         path_list_add(&trains, xstrdup(train.item[i]));
     for (size_t i = 0; i < eval.n; i++)

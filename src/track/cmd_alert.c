@@ -36,7 +36,8 @@ static const struct opt alert_opts[] = {
     { 0, "name", "name", OPT_STRING, &name,
       "note the alert in the tag alert.NAME (default: a digest)" },
     { 0, "every", "time", OPT_SECS, &every,
-      "look at the runs at this interval (default: that of the file, or 10s)" },
+      "look at the runs at this interval (default: that of the file, or 10s)",
+      .range = OPT_FROM(0.1) },
     { 0, "once", NULL, OPT_FLAG, &once, "look at the runs once, and exit" },
     { 0, "detach", NULL, OPT_FLAG, &detach,
       "look in the background until the runs have ended, and an hour longer "
@@ -88,9 +89,6 @@ static int alert_main(int argc, char **argv, struct err *e)
                                  .arg = &words };
     int ret = read_alerts(&list, e);
 
-    if (ret == 0 && every != 0 && every < 0.1)
-        ret = err_set(e, ERR_USAGE, "--every expects 100ms or more, not %gs",
-                      every);
     if (ret == 0)
         warn_of_missing(&list, &words);
     if (ret == 0 && detach && daemon(1, 0) < 0)

@@ -285,7 +285,7 @@ static const struct opt best_opts[] = {
     TRACK_OPT_EXPERIMENT(selection),
     TRACK_OPT_SWEEP(selection),
     { 'n', "count", "count", OPT_INT, &count,
-      "print the best COUNT runs (default: 1)" },
+      "print the best COUNT runs (default: 1)", .range = OPT_FROM(1) },
     { 'g', "group-by", "list", OPT_STRING, &group_text,
       "group runs with the same values in these columns, and rank the groups "
       "by their means" },
@@ -423,9 +423,6 @@ static int best_main(int argc, char **argv, struct err *e)
         return -1;
     if (highest && lowest)
         return err_set(e, ERR_USAGE, "--max and --min cannot be used together");
-    if (count < 1)
-        return err_set(e, ERR_USAGE, "--count expects 1 or more, not %d",
-                       count);
     up = highest || (!lowest && run_value_direction(argv[0]) > 0);
     if (track_select(&runs, &selection, argc - 1, argv + 1, e) < 0)
         goto out;

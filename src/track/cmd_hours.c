@@ -188,7 +188,8 @@ static const struct opt hours_opts[] = {
     { 0, "energy", NULL, OPT_FLAG, &energy,
       "also print the energy that GPUs used, in kWh" },
     { 0, "co2", "g", OPT_REAL, &co2,
-      "also print the energy, and its CO2 at G grams per kWh" },
+      "also print the energy, and its CO2 at G grams per kWh",
+      .range = OPT_FROM(0) },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -470,9 +471,6 @@ static void fill_table(struct table *t, const struct columns *k,
 
 static int check_options(struct err *e)
 {
-    if (co2 < 0)
-        return err_set(e, ERR_USAGE, "--co2 expects grams per kWh, not %g",
-                       co2);
     return why && (price > 0 || energy || co2 > 0)
                ? err_set(e, ERR_USAGE,
                          "--why prints hours alone; use --price, --energy and "

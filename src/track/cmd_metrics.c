@@ -31,7 +31,8 @@ static const struct opt metrics_opts[] = {
     { 0, "from", "step", OPT_LONG, &from,
       "leave out the steps before this one" },
     { 0, "to", "step", OPT_LONG, &to, "leave out the steps after this one" },
-    { 'n', "last", "count", OPT_INT, &last, "print only the last COUNT steps" },
+    { 'n', "last", "count", OPT_INT, &last, "print only the last COUNT steps",
+      .range = OPT_FROM(0) },
     { 0, "at", "steps", OPT_STRING, &at_text,
       "print the values at these steps, or the last ones before them" },
     TABLE_OPTS(style),
@@ -297,8 +298,6 @@ static int metrics_main(int argc, char **argv, struct err *e)
     const int flags = LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0);
     int ret = -1;
 
-    if (last < 0)
-        return err_set(e, ERR_USAGE, "--last expects 0 or more, not %d", last);
     if (table_form(&style, e) < 0 ||
         track_check_args(argc, argv, 0, -1, e) < 0 ||
         track_select_one(&runs, argv[0], flags, e) < 0)

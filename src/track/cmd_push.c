@@ -63,7 +63,8 @@ static const struct opt push_opts[] = {
     { 'f', "follow", NULL, OPT_FLAG, &conf.follow,
       "keep pushing runs that are running until they end" },
     { 0, "every", "time", OPT_SECS, &conf.every,
-      "with --follow, push at this interval (default: 15s)" },
+      "with --follow, push at this interval (default: 15s)",
+      .range = OPT_FROM(0.05) },
     { 0, "dry-run", NULL, OPT_FLAG, &conf.dry_run,
       "print what would be sent, and send nothing" },
     { 0, "no-files", NULL, OPT_FLAG, &conf.no_files, "do not send artifacts" },
@@ -72,11 +73,12 @@ static const struct opt push_opts[] = {
     { 0, "new-run", NULL, OPT_FLAG, &conf.new_run,
       "push to a new run, even if it has been pushed before" },
     { 'j', "jobs", "count", OPT_INT, &jobs,
-      "push COUNT runs at the same time (default: 1)" },
+      "push COUNT runs at the same time (default: 1)", .range = { 1, 64 } },
     { 0, "request-size", "size", OPT_SIZE, &conf.request,
       "wandb: send at most SIZE in one request (default: 10MiB)" },
     { 0, "tries", "count", OPT_INT, &conf.tries,
-      "give up after a request has failed COUNT times (default: 8)" },
+      "give up after a request has failed COUNT times (default: 8)",
+      .range = OPT_FROM(1) },
     { 0, "retry-wait", "time", OPT_SECS, &conf.retry_wait,
       "wait TIME before the first retry, and twice as long before each "
       "following one (default: 2s)" },
@@ -196,14 +198,6 @@ static int push_main(int argc, char **argv, struct err *e)
 
     if (to < 0)
         return err_set(e, ERR_USAGE, "push needs --to wandb or --to mlflow");
-    if (jobs < 1 || jobs > 64)
-        return err_set(e, ERR_USAGE, "--jobs expects 1 to 64, not %d", jobs);
-    if (conf.tries < 1)
-        return err_set(e, ERR_USAGE, "--tries expects 1 or more, not %d",
-                       conf.tries);
-    if (conf.every < 0.05)
-        return err_set(e, ERR_USAGE, "--every expects 50ms or more, not %gs",
-                       conf.every);
     /* the URL may be an argument: push --to mlflow http://HOST:5000 */
     if (argc && !conf.url && login_is_url(argv[0])) {
         conf.url = argv[0];

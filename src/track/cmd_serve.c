@@ -21,7 +21,8 @@ static const struct opt serve_opts[] = {
       "times" },
     TRACK_OPT_LINKS,
     { 'p', "port", "number", OPT_INT, &port,
-      "listen on this port of 127.0.0.1 (default: a free one from 7979 on)" },
+      "listen on this port of 127.0.0.1 (default: a free one from 7979 on)",
+      .range = { 0, 65535 } },
     { 0, "listen", "unix:path", OPT_STRING, &listen_text,
       "listen on a Unix socket instead, which only its owner can use" },
     { 0, "host", "name", OPT_LIST, &hosts,
@@ -70,8 +71,6 @@ static int serve_main(int argc, char **argv, struct err *e)
         return freeze(&c, argc, argv, e);
     if (track_check_args(argc, argv, 0, 0, e) < 0)
         return -1;
-    if (port < 0 || port > 65535)
-        return err_set(e, ERR_USAGE, "--port expects 0 to 65535, not %d", port);
     if (listen_text && strncmp(listen_text, "unix:", 5) != 0)
         return err_set(e, ERR_USAGE, "--listen expects unix:PATH, not '%s'",
                        listen_text);

@@ -28,9 +28,10 @@ static const struct opt tail_opts[] = {
     { 'f', "follow", NULL, OPT_FLAG, &follow,
       "keep printing new steps until the run ends" },
     { 'n', "lines", "count", OPT_INT, &lines,
-      "start with the last COUNT lines (default: 10)" },
+      "start with the last COUNT lines (default: 10)", .range = OPT_FROM(0) },
     { 0, "every", "time", OPT_SECS, &every,
-      "with --follow, look for new steps at this interval (default: 1s)" },
+      "with --follow, look for new steps at this interval (default: 1s)",
+      .range = OPT_FROM(0.05) },
     { 0 }
 };
 
@@ -213,12 +214,6 @@ static int tail_main(int argc, char **argv, struct err *e)
     struct runs runs = { 0 };
     int ret;
 
-    if (lines < 0)
-        return err_set(e, ERR_USAGE, "--lines expects 0 or more, not %d",
-                       lines);
-    if (every < 0.05)
-        return err_set(e, ERR_USAGE, "--every expects 50ms or more, not %gs",
-                       every);
     if (track_select_one(&runs, argv[0], 0, e) < 0)
         return -1;
     sig_watch();

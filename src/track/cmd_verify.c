@@ -43,7 +43,8 @@ static const struct opt verify_opts[] = {
     { 0, "replay", NULL, OPT_FLAG, &replay,
       "compute steps of each run again, as gtrain replay does" },
     { 0, "sample", "k", OPT_LONG, &sample,
-      "compute K steps of each run again, drawn at random" },
+      "compute K steps of each run again, drawn at random",
+      .range = OPT_FROM(1) },
     { 0, "challenge", "text", OPT_STRING, &challenge,
       "draw the steps that follow from TEXT" },
     { 0, "data", "dir", OPT_STRING, &data,
@@ -319,8 +320,6 @@ static int verify_main(int argc, char **argv, struct err *e)
 
     if (track_check_args(argc, argv, 1, 1, e) < 0)
         return -1;
-    if (sample < 0)
-        return err_set(e, ERR_USAGE, "--sample expects 1 or more");
     if (challenge && !sample)
         return err_set(e, ERR_USAGE, "--challenge needs --sample");
     if (sample && !challenge) {

@@ -93,7 +93,8 @@ static const struct opt watch_opts[] = {
       "draw the curve of this metric (default: train/loss or another common "
       "metric)" },
     { 0, "every", "time", OPT_SECS, &every,
-      "update the table at this interval (default: 2s)" },
+      "update the table at this interval (default: 2s)",
+      .range = OPT_FROM(0.1) },
     { 0, "count", "number", OPT_INT, &count,
       "stop after drawing the table NUMBER times" },
     { 0, "alerts", NULL, OPT_FLAG, &raise_alerts,
@@ -309,9 +310,6 @@ static int check_options(bool live, struct err *e)
 {
     if (table_form(&style, e) < 0)
         return -1;
-    if (every < 0.1)
-        return err_set(e, ERR_USAGE, "--every expects 100ms or more, not %gs",
-                       every);
     if (!live && !count && !raise_alerts)
         return err_set(e, ERR_USAGE,
                        "watch needs a terminal; use --count to "

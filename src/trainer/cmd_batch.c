@@ -34,7 +34,8 @@ static const struct opt batch_opts[] = {
     { 0, "spikes", NULL, OPT_FLAG, &list_spikes,
       "list the steps with a spike, instead of a batch" },
     { 'n', "limit", "n", OPT_LONG, &limit,
-      "show the N documents with the highest loss; 0: all (default: 20)" },
+      "show the N documents with the highest loss; 0: all (default: 20)",
+      .range = OPT_FROM(0) },
     { 0, "whole", NULL, OPT_FLAG, &whole,
       "show the whole text, not only its beginning" },
     { 0, "source", "path", OPT_LIST, &sources,
@@ -377,8 +378,6 @@ static int batch_main(int argc, char **argv, struct err *e)
     const int args = list_spikes ? 1 : 2;
     int ret;
 
-    if (limit < 0)
-        return err_set(e, ERR_USAGE, "--limit expects 0 or more");
     if (argc > args)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[args]);
     if (list_spikes)

@@ -38,9 +38,11 @@ static struct table_style style;
 
 static const struct opt bench_opts[] = {
     SETTINGS_OPTS(config, sets),
-    { 'n', "steps", "n", OPT_INT, &steps, "measure N steps (default: 10)" },
+    { 'n', "steps", "n", OPT_INT, &steps, "measure N steps (default: 10)",
+      .range = OPT_FROM(1) },
     { 0, "warm-up", "n", OPT_INT, &warm,
-      "run N steps before the measured ones (default: 2)" },
+      "run N steps before the measured ones (default: 2)",
+      .range = OPT_FROM(0) },
     { 0, "profile", NULL, OPT_FLAG, &profile,
       "measure each operation separately" },
     { 0, "timeline", "file", OPT_STRING, &timeline_file,
@@ -567,15 +569,9 @@ static int bench_main(int argc, char **argv, struct err *e)
 
     if (argc > 1)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
-    if (steps < 1)
-        return err_set(e, ERR_USAGE, "--steps expects 1 or more, not %d",
-                       steps);
     if (profile && timeline_file)
         return err_set(e, ERR_USAGE,
                        "--profile and --timeline exclude each other");
-    if (warm < 0)
-        return err_set(e, ERR_USAGE, "--warm-up expects 0 or more, not %d",
-                       warm);
     ret = settings_load(&s, argc > 0 ? argv[0] : config, sets.item, sets.n, e);
     if (ret == 0 && s.model.vocab)
         s.data.tokenizer = ""; /* not needed */

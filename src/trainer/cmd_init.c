@@ -36,7 +36,7 @@ static const struct opt init_opts[] = {
     { 0, "hours", "n", OPT_REAL, &hours,
       "train for N hours (default: 0.083, five minutes)" },
     { 'r', "ranks", "n", OPT_LONG, &ranks,
-      "train with N processes (default: 1)" },
+      "train with N processes (default: 1)", .range = { 1, 1024 } },
     { 0, "no-train", NULL, OPT_FLAG, &only_prepare,
       "prepare everything, but do not start the training" },
     CORPUS_OPTS(input),
@@ -483,9 +483,6 @@ static int init_main(int argc, char **argv, struct err *e)
     if (!(hours > 0 && hours <= 10000))
         return err_set(e, ERR_USAGE, "--hours expects 0 to 10000, not %g",
                        hours);
-    if (ranks < 1 || ranks > 1024)
-        return err_set(e, ERR_USAGE, "--ranks expects 1 to 1024, not %ld",
-                       ranks);
     s.from = argv[0];
     if (strcmp(s.from, "-") == 0)
         file = input.format == CORPUS_JSONL ? "text.jsonl" : "text.txt";

@@ -33,8 +33,9 @@ static struct table_style style;
 static const struct opt plan_opts[] = {
     SETTINGS_OPTS(config, sets),
     { 'r', "ranks", "n", OPT_INT, &how.ranks,
-      "calculate for N processes (default: 1)" },
-    { 0, "gpus", "n", OPT_INT, &how.ranks, "the same as --ranks" },
+      "calculate for N processes (default: 1)", .range = OPT_FROM(1) },
+    { 0, "gpus", "n", OPT_INT, &how.ranks, "the same as --ranks",
+      .range = OPT_FROM(1) },
     { 0, "device", "name", OPT_STRING, &device,
       "add the expected step time on this CPU (cpu) or on GPUs, such as h100" },
     { 0, "threads", "list", OPT_STRING, &threads,
@@ -93,9 +94,6 @@ static int check_device(struct err *e)
 
 static int check_options(struct err *e)
 {
-    if (how.ranks < 1)
-        return err_set(e, ERR_USAGE, "--ranks expects 1 or more, not %d",
-                       how.ranks);
     how.has_price = price != NULL;
     if (price && !parse_price(price, &how.price))
         return err_set(e, ERR_USAGE, "--price expects 2.5/h, not '%s'", price);

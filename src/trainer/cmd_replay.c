@@ -38,9 +38,10 @@ static struct table_style style;
 static const struct opt replay_opts[] = {
     { 0, "steps", "a:b", OPT_STRING, &steps,
       "compare steps A to B; several such, separated by commas" },
-    { 0, "last", "n", OPT_LONG, &last, "compare the last N steps" },
+    { 0, "last", "n", OPT_LONG, &last, "compare the last N steps",
+      .range = OPT_FROM(1) },
     { 0, "sample", "k", OPT_LONG, &sample,
-      "compare K steps that are drawn at random" },
+      "compare K steps that are drawn at random", .range = OPT_FROM(1) },
     { 0, "challenge", "text", OPT_STRING, &challenge,
       "draw the steps that follow from TEXT" },
     { 0, "ranks", "count", OPT_LONG, &recorded.ranks,
@@ -183,9 +184,6 @@ static int choose_spans(const struct run_info *run, const struct series *loss,
         return err_set(e, ERR_USAGE, "--challenge needs --sample");
     if (trace && sample)
         return err_set(e, ERR_USAGE, "--trace and --sample exclude each other");
-    if (last < 0 || sample < 0)
-        return err_set(e, ERR_USAGE, "%s expects 1 or more",
-                       last < 0 ? "--last" : "--sample");
     if (steps)
         return parse_steps(run, e);
     if (sample)

@@ -41,9 +41,9 @@ static const struct opt train_opts[] = {
     { 'n', "name", "name", OPT_STRING, &name, "name the run NAME" },
     { 0, "root", "dir", OPT_STRING, &root, "record the run in the store DIR" },
     { 0, "ranks", "count", OPT_LONG, &ranks,
-      "train with COUNT processes on this machine" },
+      "train with COUNT processes on this machine", .range = { 1, 1024 } },
     { 0, "gpus", "count", OPT_LONG, &gpus,
-      "the same on GPUs; each process uses its own" },
+      "the same on GPUs; each process uses its own", .range = { 1, 1024 } },
     { 0, "show-config", NULL, OPT_FLAG, &show_config,
       "print every setting with its value and exit" },
     { 0, "detect-anomaly", NULL, OPT_FLAG, &detect_anomaly,
@@ -157,9 +157,6 @@ static int start_ranks(struct err *e)
 
     if (ranks != -1 && gpus != -1)
         return err_set(e, ERR_USAGE, "--ranks and --gpus exclude each other");
-    if (count < 1 || count > 1024)
-        return err_set(e, ERR_USAGE, "%s expects 1 to 1024, not %lld",
-                       gpus == -1 ? "--ranks" : "--gpus", (long long)count);
     return local_ranks_run(program_words(), (int)count, e);
 }
 

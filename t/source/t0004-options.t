@@ -53,7 +53,8 @@ for page in "$top"/man/*.1; do
             FILENAME == "both" { both[$1]; next }
             $1 == cmd && $3 != "" && $3 != "help" && !($3 in both) {
                 print "--" $3; split($6, word, "|")
-                if ($4 != "") print $6 != "" ? word[1] : "1" }' \
+                if ($4 != "") print $6 != "" ? word[1] \
+                    : $4 == "size" ? "1G" : "1" }' \
             both table); do
             set -- "$@" "$opt"
         done

@@ -188,7 +188,7 @@ static void options(void)
     static int word;
     static const char *const status[] = { "running", "failed", "killed", NULL };
     static const struct opt opts[] = {
-        { 'n', "limit", "count", OPT_INT, &n, "" },
+        { 'n', "limit", "count", OPT_INT, &n, "", .range = { 1, 10 } },
         { 0, "all", NULL, OPT_FLAG, &flag, "" },
         { 's', "set", "key=value", OPT_LIST, &list, "" },
         { 0, "status", "word", OPT_WORD, &word, "print %s (default: none)",
@@ -228,6 +228,12 @@ static void options(void)
            strcmp(e.text, "--status expects running, failed or killed, "
                           "not 'x'") == 0,
        "a word option names its words: %s", e.text);
+    argv[0] = words[0];
+    snprintf(words[1], sizeof words[1], "--limit=11");
+    argv[1] = words[1];
+    ok(opt_parse(opts, 2, argv, &e) < 0 &&
+           strcmp(e.text, "--limit expects 1 to 10, not '11'") == 0,
+       "a number out of the range of an option is refused: %s", e.text);
     opt_help_text(&opts[3], text, sizeof text);
     ok(strcmp(text, "print running, failed or killed (default: none)") == 0,
        "the help text of a word option lists its words");

@@ -386,8 +386,6 @@ int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
         return err_set(e, ERR_USAGE, "name the text to read");
     if (o->separator && !*o->separator)
         return err_set(e, ERR_USAGE, "--separator expects a text");
-    if (!(o->max_bad >= 0 && o->max_bad <= 1))
-        return err_set(e, ERR_USAGE, "--max-bad expects a share from 0 to 1");
     if (o->where) {
         struct where *w = where_parse(o->where, e);
 

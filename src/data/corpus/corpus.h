@@ -183,7 +183,8 @@ extern const char *const corpus_formats[], *const corpus_bad_words[];
       "skip bad lines, also the rest of bad files, or stop (default: lines)", \
       corpus_bad_words }, \
     { 0, "max-bad", "share", OPT_REAL, &(o).max_bad, \
-      "fail if more than SHARE of the lines are bad (default: 1%)" }
+      "fail if more than SHARE of the lines are bad (default: 1%)", \
+      .range = { 0, 1 } }
 /* clang-format on */
 
 int corpus_conf_set(struct corpus_conf *, const struct corpus_opts *,

@@ -248,9 +248,6 @@ int track_narrow(struct runs *runs, const char *root,
         runs_sort_as_named(runs, words, n);
     if (o->sort && columns_sort(runs, o->sort, e) < 0)
         return -1;
-    if (o->limit < 0)
-        return err_set(e, ERR_USAGE, "--limit expects 0 or more, not %d",
-                       o->limit);
     if (o->limit && runs->n > (size_t)o->limit) {
         /* without an order the newest are wanted; they are last */
         if (!o->sort && n == 0)

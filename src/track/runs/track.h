@@ -91,7 +91,7 @@ struct track_new_run {
     { 0, "sort", "column", OPT_STRING, &(s).sort, \
       "sort by this column; -column reverses the order" }, \
     { 'n', "limit", "count", OPT_INT, &(s).limit, \
-      "select at most COUNT runs" }, \
+      "select at most COUNT runs", .range = OPT_FROM(0) }, \
     { 'd', "deleted", NULL, OPT_FLAG, &(s).deleted, "include deleted runs" }
 #define TRACK_OPT_DRY_RUN(target) \
     { 0, "dry-run", NULL, OPT_FLAG, &(target), \
