@@ -439,6 +439,19 @@ static void bounded(void)
     free(folder);
 }
 
+/* A run that neither is running nor has ended lasts until its last point. */
+static void seconds(void)
+{
+    struct metric_sum m[] = { { .key = "a", .last_ms = 3000 },
+                              { .key = "b", .last_ms = 9000 } };
+    const struct run_info r = {
+        .start_ms = 1000, .status = RUN_KILLED, .metrics = m, .n_metrics = 2
+    };
+
+    ok(run_info_seconds(&r) == 8,
+       "the time of a run without an end is that of its last point");
+}
+
 int main(void)
 {
     char folder[] = "/tmp/gtrack-store.XXXXXX";
@@ -454,6 +467,7 @@ int main(void)
     torn();
     prompt();
     bounded();
+    seconds();
     path_remove(folder, &e);
     free(root);
     return done_testing();

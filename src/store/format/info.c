@@ -126,8 +126,8 @@ double run_info_seconds(const struct run_info *r)
 
     if (end == 0 && r->status == RUN_RUNNING)
         end = clock_wall_ms();
-    for (size_t i = 0; end == 0 && i < r->n_metrics; i++)
-        end = r->metrics[i].last_ms > end ? r->metrics[i].last_ms : end;
+    if (end == 0)
+        end = run_info_last_ms(r);
     if (end == 0 || r->start_ms == 0 || end < r->start_ms)
         return 0;
     return (double)(end - r->start_ms) / 1000.0;
