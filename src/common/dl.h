@@ -40,6 +40,19 @@ struct dl_symbol {
     size_t offset; /* of the pointer in the struct */
 };
 
+/*
+ * Where a header declares the functions, one list can say both: a macro that
+ * calls its argument with each pointer and its function.
+ *
+ *      #define CALLS(X) X(open, sqlite3_open_v2) X(close, sqlite3_close)
+ *
+ *      struct lib { CALLS(DL_POINTER) };
+ *      #define ROW(member, name) DL_ROW(struct lib, member, name)
+ *      static const struct dl_symbol symbols[] = { CALLS(ROW) { NULL, 0 } };
+ */
+#define DL_POINTER(member, function)   __typeof__(function) *member;
+#define DL_ROW(type, member, function) { #function, offsetof(type, member) },
+
 int dl_load(void *api, const struct dl_symbol *table, const char *names,
             struct err *);
 char *dl_where(const char *begins);

@@ -317,9 +317,8 @@ static int parse_metric(struct columns *c, const char *metric,
     free(text);
     if (ret == 0 && c->item[0].kind != COLUMN_METRIC)
         ret = err_set(e, ERR_USAGE, "%s is not a metric", metric);
-    for (size_t i = 0; i < runs->n && ret == 0; i++)
-        if (run_info_metric(&runs->run[i], c->item[0].key))
-            return 0;
+    if (ret == 0 && find_key_exists(runs, METRIC, c->item[0].key))
+        return 0;
     return ret < 0 ? -1
                    : find_key_fail(runs->run, runs->n, METRIC, c->item[0].key,
                                    NULL, e);

@@ -511,7 +511,7 @@ static int write_run(const struct import_run *in, struct import *import,
                           e);
 }
 
-int import_run_write(struct import_run *in, struct import *import,
+static int write_new(struct import_run *in, struct import *import,
                      struct err *e)
 {
     bool exists = false;
@@ -531,6 +531,15 @@ int import_run_write(struct import_run *in, struct import *import,
     import->runs++;
     import->points += import_run_count_points(in);
     return 0;
+}
+
+int import_run_end(struct import_run *in, struct import *import, int ret,
+                   struct err *e)
+{
+    if (ret == 0)
+        ret = write_new(in, import, e);
+    import_run_clear(in);
+    return ret;
 }
 
 int64_t import_mtime(const char *path)

@@ -18,8 +18,7 @@
  *      import_run_init(&run, store_absolute("main.log"));
  *      import_run_point(&run, "val/loss", step, ms, loss);
  *      ...
- *      ret = import_run_write(&run, import, e);
- *      import_run_clear(&run);
+ *      ret = import_run_end(&run, import, ret, e);
  *
  * A run is read as a whole before it is written.  `source` says where it comes
  * from: if the store has a run from the same source, it is the same run, and is
@@ -36,7 +35,7 @@ struct import {
     struct staging_batch batch;
 };
 
-/* Let the runs appear that were read, and free what import_run_write() has
+/* Let the runs appear that were read, and free what import_run_end() has
  * kept. */
 int import_close(struct import *, struct err *);
 
@@ -120,11 +119,12 @@ void import_run_media(struct import_run *, const char *key,
                       const struct import_media *, const void *data, size_t n);
 bool import_run_media_file(struct import_run *, const char *key,
                            const struct import_media *);
-/* Count something that is not imported; import_run_write() reports it. */
+/* Count something that is not imported; import_run_end() reports it. */
 void import_run_leave(struct import_run *, const char *what);
 size_t import_run_count_points(const struct import_run *);
-/* Write the run, unless it exists, count it, and say what was left out. */
-int import_run_write(struct import_run *, struct import *, struct err *);
+/* Write the run, unless it exists or `ret` is -1, which is returned then; count
+ * it, say what was left out, and clear it. */
+int import_run_end(struct import_run *, struct import *, int ret, struct err *);
 
 /* Call a function for each value of nested objects, with a key like a/b/c.
  * Images, tables and the like are values: objects with a "_type". */

@@ -379,11 +379,8 @@ int import_csv(struct import *import, struct err *e)
     while (ret == 0 && c.texts--)
         import_run_leave(&c.run[0], "text");
     tdestroy(c.places, free);
-    for (size_t i = 0; i < c.n; i++) {
-        if (ret == 0)
-            ret = import_run_write(&c.run[i], import, e);
-        import_run_clear(&c.run[i]);
-    }
+    for (size_t i = 0; i < c.n; i++)
+        ret = import_run_end(&c.run[i], import, ret, e);
     FREE(c.run, c.source);
     row_clear(&c.head);
     row_clear(&c.row);

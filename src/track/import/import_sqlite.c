@@ -23,34 +23,26 @@
 
 /* -- libsqlite3 ------------------------------------------------------------ */
 
-struct lib {
-    __typeof__(sqlite3_open_v2) *open;
-    __typeof__(sqlite3_close) *close;
-    __typeof__(sqlite3_db_config) *config;
-    __typeof__(sqlite3_errmsg) *errmsg;
-    __typeof__(sqlite3_prepare_v2) *prepare;
-    __typeof__(sqlite3_bind_text) *bind_text;
-    __typeof__(sqlite3_step) *step;
-    __typeof__(sqlite3_finalize) *finalize;
-    __typeof__(sqlite3_column_text) *text;
-    __typeof__(sqlite3_column_int64) *whole;
-    __typeof__(sqlite3_column_double) *real;
-};
+/* clang-format off */
+#define SQLITE_CALLS(X) \
+    X(open, sqlite3_open_v2) \
+    X(close, sqlite3_close) \
+    X(config, sqlite3_db_config) \
+    X(errmsg, sqlite3_errmsg) \
+    X(prepare, sqlite3_prepare_v2) \
+    X(bind_text, sqlite3_bind_text) \
+    X(step, sqlite3_step) \
+    X(finalize, sqlite3_finalize) \
+    X(text, sqlite3_column_text) \
+    X(whole, sqlite3_column_int64) \
+    X(real, sqlite3_column_double)
 
-static const struct dl_symbol symbols[] = {
-    { "sqlite3_open_v2", offsetof(struct lib, open) },
-    { "sqlite3_close", offsetof(struct lib, close) },
-    { "sqlite3_db_config", offsetof(struct lib, config) },
-    { "sqlite3_errmsg", offsetof(struct lib, errmsg) },
-    { "sqlite3_prepare_v2", offsetof(struct lib, prepare) },
-    { "sqlite3_bind_text", offsetof(struct lib, bind_text) },
-    { "sqlite3_step", offsetof(struct lib, step) },
-    { "sqlite3_finalize", offsetof(struct lib, finalize) },
-    { "sqlite3_column_text", offsetof(struct lib, text) },
-    { "sqlite3_column_int64", offsetof(struct lib, whole) },
-    { "sqlite3_column_double", offsetof(struct lib, real) },
-    { NULL, 0 },
-};
+struct lib { SQLITE_CALLS(DL_POINTER) };
+
+#define ROW(member, function) DL_ROW(struct lib, member, function)
+/* clang-format on */
+
+static const struct dl_symbol symbols[] = { SQLITE_CALLS(ROW){ NULL, 0 } };
 
 struct sqlite {
     struct lib lib;
@@ -154,14 +146,6 @@ static void begin_run(struct sqlite *d, const char *id, const char *name)
     free(path);
 }
 
-static int end_run(struct sqlite *d, int ret, struct err *e)
-{
-    if (ret == 0)
-        ret = import_run_write(&d->in, d->import, e);
-    import_run_clear(&d->in);
-    return ret;
-}
-
 /* -- MLflow ---------------------------------------------------------------- */
 
 static int add_pair(struct sqlite *d, sqlite3_stmt *row, struct err *e)
@@ -232,7 +216,7 @@ static int read_mlflow_run(struct sqlite *d, sqlite3_stmt *row, struct err *e)
     in->end_ms = d->lib.whole(row, 7);
     in->deleted_ms = d->lib.whole(row, 8);
     d->deleted += in->deleted_ms != 0;
-    return end_run(d, ret, e);
+    return import_run_end(&d->in, d->import, ret, e);
 }
 
 /* Old versions did not note when a run was deleted. */
@@ -333,7 +317,7 @@ static int read_trackio_run(struct sqlite *d, sqlite3_stmt *row, struct err *e)
                    "julianday(timestamp), metrics FROM system_metrics WHERE "
                    "run_id = ?1",
                    id, add_values, e);
-    return end_run(d, ret, e);
+    return import_run_end(&d->in, d->import, ret, e);
 }
 
 static int read_trackio(struct sqlite *d, struct err *e)

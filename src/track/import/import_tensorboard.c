@@ -106,10 +106,10 @@ static int import_folder(struct import *import, const char *folder,
             ret = tfevents_read(f->file[i].whole, &reader, &in, e);
         free(parent);
     }
-    if (ret == 0 && import_run_count_points(&in) + in.n_pairs + in.n_artifacts)
-        ret = import_run_write(&in, import, e);
-    import_run_clear(&in);
     free(at);
+    if (import_run_count_points(&in) + in.n_pairs + in.n_artifacts)
+        return import_run_end(&in, import, ret, e);
+    import_run_clear(&in);
     return ret;
 }
 
@@ -120,10 +120,7 @@ static int import_file(struct import *import, struct err *e)
 
     import_run_init(&in, store_absolute(import->path));
     ret = tfevents_read(import->path, &reader, &in, e);
-    if (ret == 0)
-        ret = import_run_write(&in, import, e);
-    import_run_clear(&in);
-    return ret;
+    return import_run_end(&in, import, ret, e);
 }
 
 /* Was one of the files before this one in the same folder? */

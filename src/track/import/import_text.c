@@ -52,10 +52,7 @@ static int import_lines(struct import *import, line_fn *fn, struct err *e)
 
     import_run_init(&in, store_absolute(import->path));
     ret = read_lines(&in, import->path, fn, &last, e);
-    if (ret == 0)
-        ret = import_run_write(&in, import, e);
-    import_run_clear(&in);
-    return ret;
+    return import_run_end(&in, import, ret, e);
 }
 
 /* The log of a resumed job steps back to where it was resumed. */
@@ -227,20 +224,16 @@ struct jsonl {
     int64_t start_ms, end_ms; /* of the run; points may lie outside */
 };
 
-static int finish_run(struct jsonl *j, struct err *e)
+static int finish_run(struct jsonl *j, int ret, struct err *e)
 {
-    int ret = 0;
-
-    if (j->open) {
-        if (j->start_ms)
-            j->in.start_ms = j->start_ms;
-        if (j->end_ms)
-            j->in.end_ms = j->end_ms;
-        ret = import_run_write(&j->in, j->import, e);
-        import_run_clear(&j->in);
-    }
+    if (!j->open)
+        return ret;
     j->open = false;
-    return ret;
+    if (j->start_ms)
+        j->in.start_ms = j->start_ms;
+    if (j->end_ms)
+        j->in.end_ms = j->end_ms;
+    return import_run_end(&j->in, j->import, ret, e);
 }
 
 typedef void set_pair_fn(struct import_run *, const char *, const char *);
@@ -262,7 +255,7 @@ static int begin_run(struct jsonl *j, json_t *o, struct err *e)
 
     if (!id)
         return err_set(e, ERR_INPUT, "the run has no id");
-    if (finish_run(j, e) < 0)
+    if (finish_run(j, 0, e) < 0)
         return -1;
     import_run_init(&j->in, xasprintf("run %s", id));
     j->open = true;
@@ -331,9 +324,5 @@ int import_jsonl(struct import *import, struct err *e)
 
     if (ret == 0 && !j.open)
         ret = err_set(e, ERR_INPUT, "%s has no runs", import->path);
-    if (ret == 0)
-        ret = finish_run(&j, e);
-    else if (j.open)
-        import_run_clear(&j.in);
-    return ret;
+    return finish_run(&j, ret, e);
 }

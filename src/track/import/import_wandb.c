@@ -591,9 +591,8 @@ static int import_log(struct import *import, const char *path, struct err *e)
             r.in.status = RUN_KILLED;
         if (r.output.len)
             r.in.output = xstrdup(r.output.s);
-        ret = import_run_write(&r.in, import, e);
     }
-    import_run_clear(&r.in);
+    ret = import_run_end(&r.in, import, ret, e);
     json_decref(r.summary);
     json_decref(r.seen);
     buf_clear(&r.output);

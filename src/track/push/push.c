@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -162,13 +163,18 @@ int push_put_file(struct http *h, struct http_call *c, const char *path,
     return ret;
 }
 
-void push_print(const char *text)
+void push_print(char end, const char *format, ...)
 {
-    struct buf b = BUF_INIT;
+    struct buf text = BUF_INIT, shown = BUF_INIT;
+    va_list ap;
 
-    utf8_visible(&b, text);
-    pager_print(ERR_IGNORED, "%s", b.s);
-    buf_clear(&b);
+    va_start(ap, format);
+    buf_vprintf(&text, format, ap);
+    va_end(ap);
+    utf8_visible(&shown, text.s);
+    pager_print(ERR_IGNORED, "%s%c", shown.s, end);
+    buf_clear(&text);
+    buf_clear(&shown);
 }
 
 const char *push_get(json_t *object, const char *key)

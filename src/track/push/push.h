@@ -95,8 +95,9 @@ int push_put_file(struct http *, struct http_call *, const char *path,
 /* Wait before try n+1, n from 1, and say why; false after a signal. */
 bool push_again(const struct push_conf *, int n, const struct err *why);
 
-/* Print a text, with its control characters visible. */
-void push_print(const char *text);
+/* Print a text with its control characters visible, and what ends it. */
+void push_print(char end, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The text of a member of an object, or NULL. */
 const char *push_get(json_t *object, const char *key);

@@ -393,33 +393,24 @@ static void print_dry_run(struct mlflow *p)
         files += !f.file[i].outside &&
                  (p->conf->checkpoints ||
                   !push_is_checkpoint(f.file[i].path, f.file[i].size));
-    push_print(p->run->name);
-    printf(": would send to ");
-    push_print(p->login.url);
-    printf(", experiment ");
-    push_print(p->experiment);
-    printf(": %zu parameters, %zu tags, %" PRId64 " points (%" PRId64
-           " were sent), %zu files\n",
-           p->run->n_params, p->run->n_tags, points, sent, files);
+    push_print('\n',
+               "%s: would send to %s, experiment %s: %zu parameters, %zu tags, "
+               "%" PRId64 " points (%" PRId64 " were sent), %zu files",
+               p->run->name, p->login.url, p->experiment, p->run->n_params,
+               p->run->n_tags, points, sent, files);
     file_tree_clear(&f);
 }
 
 static int push_run(struct mlflow *p, struct err *e)
 {
-    char *address;
-
     p->http = push_open(p->conf, &p->login, e);
     if (!p->http || open_experiment(p, e) < 0 || open_run(p, e) < 0 ||
         send_run(p, e) < 0 || (p->conf->follow && follow_run(p, e) < 0) ||
         check_refused(p, e) < 0)
         return -1;
-    push_print(p->run->name);
-    address = xasprintf("%s/#/experiments/%s/runs/%s", p->login.url,
-                        p->experiment_id, p->id);
-    putchar('\t');
-    push_print(address);
-    putchar('\n');
-    free(address);
+    push_print('\t', "%s", p->run->name);
+    push_print('\n', "%s/#/experiments/%s/runs/%s", p->login.url,
+               p->experiment_id, p->id);
     return 0;
 }
 

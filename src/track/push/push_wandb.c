@@ -354,18 +354,14 @@ static int print_dry_run(struct wandb_push *p, struct err *e)
 {
     if (wandb_lines_read(p, e) < 0)
         return -1;
-    push_print(p->run->name);
-    printf(": would send to ");
-    push_print(p->w.login.url);
-    printf(", project ");
-    push_print(p->w.project);
-    printf(", run ");
-    push_print(p->w.run);
-    printf(": %zu lines of history (%zu were sent), %zu of system "
-           "metrics, %zu of output, %zu files\n",
-           p->rows[WANDB_HISTORY].n, wandb_lines_sent(p),
-           p->rows[WANDB_EVENTS].n, p->rows[WANDB_OUTPUT].n,
-           wandb_files_count(p));
+    push_print('\n',
+               "%s: would send to %s, project %s, run %s: %zu lines of history "
+               "(%zu were sent), %zu of system metrics, %zu of output, %zu "
+               "files",
+               p->run->name, p->w.login.url, p->w.project, p->w.run,
+               p->rows[WANDB_HISTORY].n, wandb_lines_sent(p),
+               p->rows[WANDB_EVENTS].n, p->rows[WANDB_OUTPUT].n,
+               wandb_files_count(p));
     return 0;
 }
 
@@ -434,10 +430,8 @@ static int push_run(struct wandb_push *p, struct err *e)
     if (p->w.entity && (ret == 0 || p->w.storage_id)) {
         char *page = wandb_page(&p->w);
 
-        push_print(p->run->name);
-        putchar('\t');
-        push_print(page);
-        putchar('\n');
+        push_print('\t', "%s", p->run->name);
+        push_print('\n', "%s", page);
         free(page);
     }
     if (ret == 0 && p->run->status == RUN_RUNNING)

@@ -13,6 +13,7 @@
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/layout.h"
+#include "store/query/find_key.h"
 #include "track/runs/compare_table.h"
 
 /* ---- headings, words and tables ------------------------------------------ */
@@ -390,12 +391,9 @@ static int add_sweep(struct report *rep, struct err *e)
     const char *key[2], *metric = "val/loss";
     const size_t n = run_set_numbers(&b.set, key);
     char params[256], title[300];
-    bool any = false;
     int ret;
 
-    for (size_t i = 0; i < b.set.n; i++)
-        any = any || run_info_metric(&b.set.run[i], metric);
-    if (n == 0 || !any)
+    if (n == 0 || !find_key_exists(&rep->all.runs, METRIC, metric))
         return 0;
     snprintf(params, sizeof params, "%s%s%s", key[0], n > 1 ? "," : "",
              n > 1 ? key[1] : "");

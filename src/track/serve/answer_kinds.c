@@ -14,6 +14,7 @@
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "plot/curve_kind.h"
+#include "store/query/find_key.h"
 #include "track/runs/file_tree.h"
 #include "track/serve/chosen.h"
 
@@ -147,20 +148,11 @@ static void write_metrics(struct emit *o, const struct curve_kind *k,
     emit_array_end(o);
 }
 
-/* Is it a metric of rank 0, whose name has no number? */
-static bool has_metric(const struct runs *runs, const char *key)
-{
-    for (size_t i = 0; i < runs->n; i++)
-        if (run_info_metric(&runs->run[i], key))
-            return true;
-    return false;
-}
-
 static void write_chart(struct emit *o, const struct chart *c,
                         const struct runs *runs)
 {
     const char *rest = strchr(c->name, '/');
-    const bool first = has_metric(runs, c->name);
+    const bool first = find_key_exists(runs, METRIC, c->name); /* of rank 0 */
 
     emit_object(o, NULL);
     if (c->kind) {

@@ -21,46 +21,31 @@
 
 /* It needs a library of cryptography, which takes longer to load than most
  * commands run, so it is opened when it is needed. */
-struct mhd {
-    __typeof__(MHD_start_daemon) *start_daemon;
-    __typeof__(MHD_stop_daemon) *stop_daemon;
-    __typeof__(MHD_run) *run;
-    __typeof__(MHD_get_timeout) *get_timeout;
-    __typeof__(MHD_get_daemon_info) *get_daemon_info;
-    __typeof__(MHD_get_connection_info) *get_connection_info;
-    __typeof__(MHD_lookup_connection_value) *lookup;
-    __typeof__(MHD_get_connection_values) *get_values;
-    __typeof__(MHD_create_response_from_buffer) *create_response;
-    __typeof__(MHD_create_response_from_fd64) *create_file;
-    __typeof__(MHD_create_response_from_callback) *create_stream;
-    __typeof__(MHD_add_response_header) *add_header;
-    __typeof__(MHD_queue_response) *queue_response;
-    __typeof__(MHD_destroy_response) *destroy_response;
-    __typeof__(MHD_suspend_connection) *suspend;
-    __typeof__(MHD_resume_connection) *resume;
-};
+/* clang-format off */
+#define MHD_CALLS(X) \
+    X(start_daemon, MHD_start_daemon) \
+    X(stop_daemon, MHD_stop_daemon) \
+    X(run, MHD_run) \
+    X(get_timeout, MHD_get_timeout) \
+    X(get_daemon_info, MHD_get_daemon_info) \
+    X(get_connection_info, MHD_get_connection_info) \
+    X(lookup, MHD_lookup_connection_value) \
+    X(get_values, MHD_get_connection_values) \
+    X(create_response, MHD_create_response_from_buffer) \
+    X(create_file, MHD_create_response_from_fd64) \
+    X(create_stream, MHD_create_response_from_callback) \
+    X(add_header, MHD_add_response_header) \
+    X(queue_response, MHD_queue_response) \
+    X(destroy_response, MHD_destroy_response) \
+    X(suspend, MHD_suspend_connection) \
+    X(resume, MHD_resume_connection)
 
-static const struct dl_symbol symbols[] = {
-    { "MHD_start_daemon", offsetof(struct mhd, start_daemon) },
-    { "MHD_stop_daemon", offsetof(struct mhd, stop_daemon) },
-    { "MHD_run", offsetof(struct mhd, run) },
-    { "MHD_get_timeout", offsetof(struct mhd, get_timeout) },
-    { "MHD_get_daemon_info", offsetof(struct mhd, get_daemon_info) },
-    { "MHD_get_connection_info", offsetof(struct mhd, get_connection_info) },
-    { "MHD_lookup_connection_value", offsetof(struct mhd, lookup) },
-    { "MHD_get_connection_values", offsetof(struct mhd, get_values) },
-    { "MHD_create_response_from_buffer",
-      offsetof(struct mhd, create_response) },
-    { "MHD_create_response_from_fd64", offsetof(struct mhd, create_file) },
-    { "MHD_create_response_from_callback",
-      offsetof(struct mhd, create_stream) },
-    { "MHD_add_response_header", offsetof(struct mhd, add_header) },
-    { "MHD_queue_response", offsetof(struct mhd, queue_response) },
-    { "MHD_destroy_response", offsetof(struct mhd, destroy_response) },
-    { "MHD_suspend_connection", offsetof(struct mhd, suspend) },
-    { "MHD_resume_connection", offsetof(struct mhd, resume) },
-    { NULL, 0 },
-};
+struct mhd { MHD_CALLS(DL_POINTER) };
+
+#define ROW(member, function) DL_ROW(struct mhd, member, function)
+/* clang-format on */
+
+static const struct dl_symbol symbols[] = { MHD_CALLS(ROW){ NULL, 0 } };
 
 /* -- the server ------------------------------------------------------------ */
 
