@@ -31,87 +31,6 @@
 #include "common/output/progress.h"
 #include "data/shards/documents.h"
 
-/*
- * shuffle - write the documents of a raw file in another order
- *
- * A document begins with its end-of-text token (documents.h).  Each order is
- * as probable as any other, as far as 64 bits of seed go, and depends only on
- * the seed and the number of documents.  The file is mapped, so what this needs
- * is 8 bytes of memory for each document, however long they are.  A signal ends
- * it with ERR_STOPPED.
- */
-struct shuffle {
-    uint64_t seed;
-    int32_t eot;
-    int width; /* bytes of an id */
-};
-
-enum { SHOW_FROM = 1 << 26 }; /* tokens of which a progress bar is shown */
-
-/* Copy n tokens of the shard from number `at` on. */
-static int add_tokens(struct sink *sink, int subset, const struct shard *s,
-                      int64_t at, int64_t n, struct err *e)
-{
-    int32_t id[SHARD_BLOCK];
-    uint16_t narrow[SHARD_BLOCK];
-
-    for (int64_t k; n > 0; at += k, n -= k) {
-        k = n < SHARD_BLOCK ? n : SHARD_BLOCK;
-        if (shard_copy_marked(s, at, k, id, NULL, e) < 0)
-            return -1;
-        for (int64_t i = 0; i < k; i++)
-            narrow[i] = (uint16_t)id[i];
-        if (sink_add(sink, subset,
-                     s->width == 2 ? (const void *)narrow : (const void *)id,
-                     (size_t)k, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int add_documents(struct sink *sink, int subset, const struct shard *s,
-                         struct documents *d, uint64_t seed, struct err *e)
-{
-    const bool shows = d->tokens >= SHOW_FROM;
-    struct progress bar;
-    struct token_range p;
-    int ret = 0;
-
-    if (shows)
-        progress_open(&bar, 0, (long)(d->tokens >> 20), "Mi tokens");
-    for (int64_t at = 0; at < d->tokens && ret == 0; at += p.n) {
-        p = documents_range(d, 0, at, seed);
-        ret = sig_caught()
-                  ? err_set(e, ERR_STOPPED,
-                            "interrupted while the documents were shuffled; "
-                            "the same command shuffles them again")
-                  : add_tokens(sink, subset, s, p.at, p.n, e);
-        if (shows)
-            progress_at(&bar, (long)(at >> 20), "shuffling");
-    }
-    if (shows)
-        progress_close(&bar);
-    return ret;
-}
-
-static int shuffle_file(const char *path, const struct shuffle *how,
-                        struct sink *sink, int subset, struct err *e)
-{
-    struct documents d = { 0 };
-    struct shard s = { 0 };
-    int ret = shard_open(&s, path, how->width, e);
-
-    if (ret == 0)
-        ret = documents_find(&d, &s, 1, how->eot, e);
-    if (ret == 0)
-        ret = add_documents(sink, subset, &s, &d, how->seed, e);
-    if (ret == 0)
-        ret = shard_check(&s, e);
-    documents_clear(&d);
-    shard_close(&s);
-    return ret;
-}
-
 enum { HOLDOUT_DEFAULT = -1, HOLDOUT_HASH, HOLDOUT_TAIL, HOLDOUT_SHARD };
 
 static const char *const holdout_words[] = { [HOLDOUT_HASH] = "hash",
@@ -475,6 +394,63 @@ static int encode_files(struct encoding *w, const struct sink_conf *conf,
 
 /* ---- documents in another order ------------------------------------------ */
 
+/*
+ * shuffle - write the documents of a raw file in another order
+ *
+ * A document begins with its end-of-text token (documents.h).  Each order is
+ * as probable as any other, as far as 64 bits of seed go, and depends only on
+ * the seed and the number of documents.  The file is mapped, so what this needs
+ * is 8 bytes of memory for each document, however long they are.  A signal ends
+ * it with ERR_STOPPED.
+ */
+enum { SHOW_FROM = 1 << 26 }; /* tokens of which a progress bar is shown */
+
+/* Copy n tokens of the shard from number `at` on. */
+static int add_tokens(struct sink *sink, int subset, const struct shard *s,
+                      int64_t at, int64_t n, struct err *e)
+{
+    int32_t id[SHARD_BLOCK];
+    uint16_t narrow[SHARD_BLOCK];
+
+    for (int64_t k; n > 0; at += k, n -= k) {
+        k = n < SHARD_BLOCK ? n : SHARD_BLOCK;
+        if (shard_copy_marked(s, at, k, id, NULL, e) < 0)
+            return -1;
+        for (int64_t i = 0; i < k; i++)
+            narrow[i] = (uint16_t)id[i];
+        if (sink_add(sink, subset,
+                     s->width == 2 ? (const void *)narrow : (const void *)id,
+                     (size_t)k, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_documents(struct sink *sink, int subset, const struct shard *s,
+                         struct documents *d, struct err *e)
+{
+    const bool shows = d->tokens >= SHOW_FROM;
+    struct progress bar;
+    struct token_range p;
+    int ret = 0;
+
+    if (shows)
+        progress_open(&bar, 0, (long)(d->tokens >> 20), "Mi tokens");
+    for (int64_t at = 0; at < d->tokens && ret == 0; at += p.n) {
+        p = documents_range(d, 0, at, (uint64_t)shuffle);
+        ret = sig_caught()
+                  ? err_set(e, ERR_STOPPED,
+                            "interrupted while the documents were shuffled; "
+                            "the same command shuffles them again")
+                  : add_tokens(sink, subset, s, p.at, p.n, e);
+        if (shows)
+            progress_at(&bar, (long)(at >> 20), "shuffling");
+    }
+    if (shows)
+        progress_close(&bar);
+    return ret;
+}
+
 /* Until they are shuffled, the documents of each subset are in one file, whose
  * name no glob of shards finds.  When they are all there, another file has the
  * hash of the work. */
@@ -516,19 +492,34 @@ static bool is_unshuffled(const struct unshuffled *u)
     return is;
 }
 
+static int shuffle_file(const struct encoding *w, const char *path,
+                        struct sink *sink, int subset, struct err *e)
+{
+    struct documents d = { 0 };
+    struct shard s = { 0 };
+    int ret = shard_open(&s, path, w->out.width, e);
+
+    if (ret == 0)
+        ret = documents_find(&d, &s, 1, tokenizer_eot(w->tokenizer), e);
+    if (ret == 0)
+        ret = add_documents(sink, subset, &s, &d, e);
+    if (ret == 0)
+        ret = shard_check(&s, e);
+    documents_clear(&d);
+    shard_close(&s);
+    return ret;
+}
+
 static int shuffle_subsets(const struct encoding *w, const struct unshuffled *u,
                            struct sink *sink, struct err *e)
 {
-    const struct shuffle how = { .seed = (uint64_t)shuffle,
-                                 .eot = tokenizer_eot(w->tokenizer),
-                                 .width = w->out.width };
     int ret = 0;
 
     for (int i = 0; i < SUBSETS && ret == 0; i++) {
         char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
 
         if (path && path_exists(path))
-            ret = shuffle_file(path, &how, sink, i, e);
+            ret = shuffle_file(w, path, sink, i, e);
         free(path);
     }
     return ret;

@@ -386,13 +386,6 @@ int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
         return err_set(e, ERR_USAGE, "name the text to read");
     if (o->separator && !*o->separator)
         return err_set(e, ERR_USAGE, "--separator expects a text");
-    if (o->where) {
-        struct where *w = where_parse(o->where, e);
-
-        if (!w)
-            return -1;
-        where_free(w);
-    }
     *c = (struct corpus_conf){
         .path = path,
         .n = (size_t)n,

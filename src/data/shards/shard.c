@@ -1,9 +1,9 @@
 #include "config.h"
 #include "data/shards/shard.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -93,33 +93,9 @@ static const char *npy_value(const char *dict, const char *key)
 {
     const char *at = strstr(dict, key);
 
-    if (!at)
-        return NULL;
-    at += strlen(key);
-    while (*at == ' ')
-        at++;
-    if (*at != ':')
-        return NULL;
-    for (at++; *at == ' '; at++)
-        ;
-    return at;
-}
-
-/* "(1000,)" or "(1000, )" or "(1000,), ..." */
-static bool npy_shape(const char *at, int64_t *n)
-{
-    *n = 0;
-    if (*at++ != '(' || !isdigit((unsigned char)*at))
-        return false;
-    for (; isdigit((unsigned char)*at); at++)
-        if (__builtin_mul_overflow(*n, 10, n) ||
-            __builtin_add_overflow(*n, *at - '0', n))
-            return false;
-    if (*at == ',')
-        at++;
-    while (*at == ' ')
-        at++;
-    return *at == ')';
+    if (at)
+        at += strlen(key) + strspn(at + strlen(key), " ");
+    return at && *at == ':' ? at + 1 + strspn(at + 1, " ") : NULL;
 }
 
 static int npy_fields(struct shard *s, const char *dict, struct err *e)
@@ -130,6 +106,7 @@ static int npy_fields(struct shard *s, const char *dict, struct err *e)
     } types[] = { { "'<u2'", 2 }, { "'<u4'", 4 }, { "'<i4'", 4 } };
     const char *descr = npy_value(dict, "'descr'");
     const char *shape = npy_value(dict, "'shape'");
+    int end = 0;
 
     if (!descr || !shape)
         return err_set(e, ERR_INPUT, "%s: the NumPy header has no %s", s->path,
@@ -143,7 +120,9 @@ static int npy_fields(struct shard *s, const char *dict, struct err *e)
             "%s: type %.*s is not supported; ids are '<u2', '<u4' or "
             "'<i4'",
             s->path, (int)strcspn(descr, ",}"), descr);
-    if (!npy_shape(shape, &s->n))
+    /* "(1000,)" or "(1000, )" */
+    if (sscanf(shape, "(%19" SCNd64 ",%n", &s->n, &end) < 1 || s->n < 0 ||
+        end == 0 || shape[end + (int)strspn(shape + end, " ")] != ')')
         return err_set(
             e, ERR_INPUT,
             "%s: shape %.*s is not supported; ids have one dimension", s->path,

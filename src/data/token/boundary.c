@@ -47,15 +47,22 @@ static bool ends_phrase(uint32_t c)
     return unicode_class(c) == UNICODE_SPACE;
 }
 
-static bool ends_in_letter(const uint8_t *s, size_t n)
+uint32_t boundary_last_char(const uint8_t *text, size_t n, size_t *len)
 {
-    size_t i = n - 1;
     uint32_t c;
 
-    while (i > 0 && n - i < UTF8_MAX && (s[i] & 0xC0) == 0x80)
-        i--;
-    return i + utf8_decode(s + i, s + n, &c) == n && c != UTF8_BAD &&
-           unicode_class(c) == UNICODE_LETTER;
+    for (*len = 1; *len < UTF8_MAX && *len < n; ++*len)
+        if ((text[n - *len] & 0xC0) != 0x80)
+            break;
+    return utf8_decode(text + n - *len, text + n, &c) == *len ? c : UTF8_BAD;
+}
+
+static bool ends_in_letter(const uint8_t *s, size_t n)
+{
+    size_t len;
+    const uint32_t c = boundary_last_char(s, n, &len);
+
+    return c != UTF8_BAD && unicode_class(c) == UNICODE_LETTER;
 }
 
 size_t boundary_after_letter(const char *text, size_t n, size_t least)

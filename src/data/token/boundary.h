@@ -17,6 +17,9 @@ typedef size_t boundary_fn(const char *text, size_t n, size_t least);
 
 boundary_fn boundary_before_blank, boundary_before_space, boundary_after_letter;
 
+/* The character that ends at n > 0, or UTF8_BAD, and its length in bytes. */
+uint32_t boundary_last_char(const uint8_t *text, size_t n, size_t *len);
+
 /* The last position where a UTF-8 character begins; at least 1, if n > 1. */
 size_t boundary_between_characters(const char *text, size_t n);
 

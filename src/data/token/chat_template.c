@@ -1,6 +1,7 @@
 #include "config.h"
 #include "data/token/chat_template.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -130,12 +131,6 @@ size_t chat_template_tail(const struct chat_template *c, struct encoder *enc,
     return encoder_run(enc, after, strlen(after), ids);
 }
 
-/* What isspace() is in the C locale. */
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 size_t chat_template_message(const struct chat_template *c, struct encoder *enc,
                              const char *role, const char *text, size_t n,
                              int32_t mark, struct ids *ids)
@@ -144,9 +139,9 @@ size_t chat_template_message(const struct chat_template *c, struct encoder *enc,
 
     mark_from(ids, from, mark);
     from = ids->n;
-    for (; forms[c->form].trims && n > 0 && is_blank(*text); n--)
+    for (; forms[c->form].trims && n > 0 && isspace((uint8_t)*text); n--)
         text++;
-    while (forms[c->form].trims && n > 0 && is_blank(text[n - 1]))
+    while (forms[c->form].trims && n > 0 && isspace((uint8_t)text[n - 1]))
         n--;
     left_out += encoder_run(enc, text, n, ids);
     if (strcmp(role, "assistant") == 0)

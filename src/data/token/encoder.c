@@ -39,17 +39,6 @@ struct added_scan {
     int32_t id;
 };
 
-/* The character that ends at text + at, or UTF8_BAD. */
-static uint32_t char_before(const uint8_t *text, size_t at, size_t *len)
-{
-    uint32_t c;
-
-    for (*len = 1; *len < UTF8_MAX && *len < at; ++*len)
-        if ((text[at - *len] & 0xC0) != 0x80)
-            break;
-    return utf8_decode(text + at - *len, text + at, &c) == *len ? c : UTF8_BAD;
-}
-
 static bool is_space(const struct added_finder *f, uint32_t c)
 {
     /* in Hugging Face's normalized text, U+2581 stands for a space */
@@ -65,7 +54,7 @@ static bool is_whole_word(const uint8_t *text, size_t n, size_t from, size_t to)
     size_t len;
 
     if (from > 0)
-        before = char_before(text, from, &len);
+        before = boundary_last_char(text, from, &len);
     if (to < n)
         utf8_decode(text + to, text + n, &after);
     return (before == UTF8_BAD || !unicode_is_word(before)) &&
@@ -107,7 +96,7 @@ static void strip_spaces(const struct added_finder *f, const struct special *s,
 
     if (s->flags & SPECIAL_LSTRIP)
         while (scan->from > least &&
-               is_space(f, char_before(text, scan->from, &len)))
+               is_space(f, boundary_last_char(text, scan->from, &len)))
             scan->from -= len;
     if (s->flags & SPECIAL_RSTRIP)
         while (scan->to < n) {
