@@ -66,6 +66,24 @@ fineweb.newlines_max = default|kept|words 10; echo "\\\\n\\\\n\\\\nx"
 fineweb.newlines_max = default|dropped|words 9; echo "\\\\n\\\\n\\\\n"
 END
 
+# twice N LENGTH: a sequence of N words twice, and a word of so many letters
+twice() { awk -v n="$1" -v k="$2" 'BEGIN {
+    for (i = 0; i < 2 * n; i++) printf "w%03d ", i % n
+    while (k-- > 0) printf "x" }'; }
+for n in 2 3 4 5 6 7 8 9 10; do
+    if [ "$n" -lt 5 ]; then # 2 (5n - 1) of 20n - 4 characters
+        rule="repetition.top_${n}_gram_max = 0.5" k=$((10 * n - 4))
+    else # 4n of 16n characters
+        rule="repetition.repeated_${n}_grams_max = 0.25" k=$((6 * n))
+    fi
+    is "$(kept "$rule" "$(twice "$n" "$k")") $(kept "$rule" "$(twice "$n" \
+        $((k - 1)))")" "kept dropped" "$rule: one character decides"
+done
+is "$(kept "repetition.repeated_5_grams_max = 0.2" "a bc d e f ab c d e f xyz")" \
+    dropped "a sequence is known by its letters, however these are divided"
+is "$(kept "repetition.top_2_gram_max = 0.5" "a bc d e ab c d e xyz")" kept \
+    "other words are not the most frequent sequence"
+
 cat >three.ini <<'END'
 [length]
 words_min = 3

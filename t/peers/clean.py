@@ -8,6 +8,8 @@ import json
 import random
 import sys
 
+GRAMS = {2: 0.2, 3: 0.18, 4: 0.16, 5: 0.15, 6: 0.14, 7: 0.13, 8: 0.12, 9: 0.11,
+         10: 0.1}  # the limits by the number of words
 STOP = ["the", "be", "to", "of", "and", "that", "have", "with"]
 
 
@@ -106,6 +108,24 @@ def repetition(rng):
         yield " ".join(["again"] * k)
 
 
+def grams(rng):
+    for n, limit in GRAMS.items():
+        for k in (2, 3, 5):
+            chars = (5 * n - 1) * k if n < 5 else 4 * n * (k - 1)
+            for size in near(int(chars / limit)):
+                phrase = words(rng, n, 4)
+                w = (phrase + [word(rng, 9)]) * k
+                for i in range(1, k):  # what is between them differs
+                    w[(n + 1) * i - 1] = word(rng, 9)
+                text = " ".join(w)
+                while len(text) < size - 11:
+                    text += " " + word(rng, 9)
+                yield text + " " + word(rng, max(1, size - len(text) - 1))
+    for _ in range(300):  # the same letters, divided in other ways
+        yield " ".join(rng.choices(["a", "b", "aa", "ab", "ba", "caab"],
+                                   k=rng.randint(1, 60)))
+
+
 def fineweb(rng):
     def lines(n, make):
         return "\n".join(make(i) for i in range(n))
@@ -172,7 +192,7 @@ def web(rng, n):
 
 def make(path):
     rng = random.Random(5)
-    texts = [*gopher(rng), *repetition(rng), *fineweb(rng), *web(rng, 3000)]
+    texts = [*gopher(rng), *repetition(rng), *grams(rng), *fineweb(rng), *web(rng, 3000)]
     with open(path, "w", encoding="utf-8") as f:
         for i, text in enumerate(texts):
             json.dump({"id": i, "text": text}, f)
@@ -186,9 +206,14 @@ def filters():
 
     for module in (fwf, gqf, grf):
         module.split_into_words = lambda text, language=None: text.split()
-    return {"gopher": gqf.GopherQualityFilter(),
-            "repetition": grf.GopherRepetitionFilter(top_n_grams=(),
-                                                     dup_n_grams=()),
+    no_lines = dict.fromkeys(("dup_line_frac", "dup_para_frac",
+                              "dup_line_char_frac", "dup_para_char_frac"))
+    alone = {f"gram_{n}": grf.GopherRepetitionFilter(
+        top_n_grams=[(n, limit)] if n < 5 else (),
+        dup_n_grams=[(n, limit)] if n >= 5 else (), **no_lines)
+        for n, limit in GRAMS.items()}
+    return {**alone, "gopher": gqf.GopherQualityFilter(),
+            "repetition": grf.GopherRepetitionFilter(),
             "fineweb": fwf.FineWebQualityFilter()}
 
 

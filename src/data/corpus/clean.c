@@ -2,14 +2,17 @@
 #include "data/corpus/clean.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf.h"
 #include "common/format/unicode.h"
 #include "common/hash.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/utf8.h"
 #include "data/corpus/hashset.h"
+#include "data/token/boundary.h"
 
 const char *const clean_name[CLEAN_RULES] = {
 #define RULE(id, name, ...) name,
@@ -56,6 +59,7 @@ int clean_load(struct clean *c, const char *path, struct err *e)
                                          .type = CONF_TEXT,
                                          .at = (size_t)i * sizeof *text,
                                          .value = "off" };
+    c->grams = (struct grams){ .joined = BUF_INIT };
     conf_init(&f, table, text);
     text[CLEAN_EMPTY] = rules[CLEAN_EMPTY].published;
     ret = conf_read(&f, path, false, e);
@@ -84,8 +88,9 @@ static const char stop_words[][5] = { "the", "be",   "to",   "of",
                                       "and", "that", "have", "with" };
 
 struct counts {
+    struct grams *grams;
     const char *first, *last; /* of the text without white space around it */
-    size_t chars, words, lines;
+    size_t chars, lines;
     size_t letters;            /* words with a letter */
     size_t plain, plain_chars; /* words that are not only punctuation */
     unsigned stop_words;       /* a bit for each that occurs */
@@ -127,17 +132,27 @@ static bool begins_with(const uint8_t *s, const uint8_t *end, const char *what)
     return (size_t)(end - s) >= n && memcmp(s, what, n) == 0;
 }
 
-static void count_word(struct counts *k, const uint8_t *s, size_t n,
-                       size_t chars, unsigned has)
+/* A word, and the sequence of words that begins there. */
+struct gram {
+    uint32_t at, before;  /* bytes and characters of all words before it */
+    uint64_t sum, factor; /* see hash_words() */
+    uint64_t hash;        /* of the sequence */
+    uint32_t count;       /* of those like it, if it is the first one */
+    bool repeats;         /* may there be others like it? */
+};
+
+enum { WINDOW = 16 };
+
+static void add_word(struct grams *g, const char *word, size_t len,
+                     size_t chars)
 {
-    k->words++;
-    k->letters += (has & IS_LETTER) != 0;
-    k->plain += (has & IS_PLAIN) != 0;
-    k->plain_chars += has & IS_PLAIN ? chars : 0;
-    for (size_t i = 0; n <= 4 && i < sizeof stop_words / 5; i++)
-        k->stop_words |= (unsigned)(memcmp(s, stop_words[i], n) == 0 &&
-                                    stop_words[i][n] == '\0')
-                         << i;
+    const uint32_t before = g->word[g->n++].before;
+
+    buf_add(&g->joined, word, len);
+    GROW(g->word, g->n, g->room);
+    g->word[g->n] = (struct gram){ .at = (uint32_t)g->joined.len,
+                                   .before = before + (uint32_t)chars,
+                                   .repeats = true };
 }
 
 /* Count the line between its first word and its last one, if it has any. */
@@ -154,7 +169,7 @@ static const uint8_t *read_word(struct counts *k, const uint8_t *p,
                                 const uint8_t *end)
 {
     const uint8_t *const begin = p;
-    size_t chars = 0;
+    size_t chars = 0, len;
     unsigned has = 0;
 
     while (p < end) {
@@ -168,17 +183,31 @@ static const uint8_t *read_word(struct counts *k, const uint8_t *p,
         chars++;
         p += n;
     }
+    len = (size_t)(p - begin);
+    add_word(k->grams, (const char *)begin, len, chars);
     k->chars += chars;
-    count_word(k, begin, (size_t)(p - begin), chars, has);
+    k->letters += (has & IS_LETTER) != 0;
+    k->plain += (has & IS_PLAIN) != 0;
+    k->plain_chars += has & IS_PLAIN ? chars : 0;
+    for (size_t i = 0; len <= 4 && i < sizeof stop_words / 5; i++)
+        k->stop_words |= (unsigned)(*begin == (uint8_t)*stop_words[i] &&
+                                    memcmp(begin, stop_words[i], len) == 0 &&
+                                    stop_words[i][len] == '\0')
+                         << i;
     return p;
 }
 
-static struct counts read_text(const uint8_t *p, size_t n)
+static struct counts read_text(struct grams *g, const uint8_t *p, size_t n)
 {
     const uint8_t *const end = p + n, *first = p, *last = p; /* of a line */
-    struct counts k = { .first = NULL };
+    struct counts k = { .grams = g };
     bool in_line = false;
 
+    buf_trim(&g->joined, 0);
+    g->n = 0;
+    g->hashed = g->windowed = false;
+    GROW(g->word, g->n, g->room);
+    g->word[0] = (struct gram){ .factor = 1, .repeats = true };
     while (p < end) {
         uint32_t c;
 
@@ -230,25 +259,30 @@ struct pieces {
     struct hashset seen;
 };
 
-static void add_piece(struct pieces *p, const char *s, size_t n)
+static void add_piece(struct pieces *p, const char *text, size_t n)
 {
-    const uint8_t *at = (const uint8_t *)s, *const end = at + n;
-    const bool repeated = !hashset_add(&p->seen, hash128(s, n, 0).hi);
-    double chars = 0;
+    const uint8_t *s = (const uint8_t *)text, *const end = s + n;
+    const bool repeated = !hashset_add(&p->seen, hash128(text, n, 0).hi);
     bool has_word = false;
-    uint32_t c = ' ';
+    double chars = 0;
+    uint32_t c;
+    size_t len;
 
-    for (; at < end; chars++) {
+    for (const uint8_t *at = s; at < end && !has_word;) {
         at += utf8_decode(at, end, &c);
-        has_word |= class_of(c) != IS_SPACE;
+        has_word = class_of(c) != IS_SPACE;
     }
+    if (repeated || n <= SHORT_LINE * UTF8_MAX)
+        for (const uint8_t *at = s; at < end; chars++)
+            at += utf8_decode(at, end, &c);
     p->n++;
     p->repeated += repeated;
     p->repeated_chars += repeated ? chars : 0;
     p->lines += has_word;
     p->line_chars += repeated && has_word ? chars : 0;
-    p->ended += has_word && in_ranges(unicode_terminal, c);
-    p->brief += has_word && chars <= SHORT_LINE;
+    p->ended +=
+        has_word && in_ranges(unicode_terminal, boundary_last_char(s, n, &len));
+    p->brief += has_word && n <= SHORT_LINE * UTF8_MAX && chars <= SHORT_LINE;
 }
 
 /* Divide a text where there are `least` newlines or more. */
@@ -286,13 +320,160 @@ static void measure_pieces(double *v, const struct counts *k, const char *text,
     v[CLEAN_END_LINES] = lines.ended / lines.lines;
     v[CLEAN_SHORT_LINES] = lines.brief / lines.lines;
     v[CLEAN_REPEATED] = lines.line_chars / (chars - newlines);
-    v[CLEAN_NEWLINES] = newlines / (double)k->words;
+    v[CLEAN_NEWLINES] = newlines / (double)k->grams->n;
 }
 
-int clean_test(const struct clean *c, const char *text, size_t n, double *value)
+/* ---- repeated sequences of words ----------------------------------------- */
+
+/*
+ * The sum of (byte + 1) * base^-i over all bytes of words so far, where i
+ * counts them.  The difference of two such sums, times base^i of its first
+ * byte, is a hash of the bytes between, wherever words end.
+ */
+static void hash_words(struct grams *g)
 {
-    const struct counts k = read_text((const uint8_t *)text, n);
-    const double words = (double)k.words, lines = (double)k.lines;
+    const uint64_t base = 0x9e3779b97f4a7c15u, inverse = 0xf1de83e19937733du;
+    uint64_t power = 1; /* of the inverse */
+
+    for (struct gram *w = g->word; w < g->word + g->n; w++) {
+        uint64_t hash = 0, factor = 1;
+
+        for (uint32_t i = w->at; i < w[1].at; i++) {
+            hash = hash * base + (uint8_t)g->joined.s[i] + 1;
+            factor *= base;
+            power *= inverse;
+        }
+        w[1].factor = w->factor * factor;
+        w[1].sum = w->sum + hash * power;
+    }
+    g->hashed = true;
+}
+
+static uint64_t hash_of(const struct gram *w, size_t n)
+{
+    return (w[n].sum - w->sum) * w->factor;
+}
+
+/* Empty the slots, of which a quarter will be used at the most. */
+static void begin_slots(struct grams *g)
+{
+    for (g->slots = 16; g->slots < 4 * g->n;)
+        g->slots *= 2;
+    if (g->slots > g->slots_room) {
+        free(g->slot);
+        g->slot = xcalloc(g->slots, sizeof *g->slot);
+        g->slots_room = g->slots;
+    }
+    memset(g->slot, 0, g->slots * sizeof *g->slot);
+}
+
+/* The first sequence with the hash of the one at word i, which may be that. */
+static size_t first_like(struct grams *g, size_t i, uint64_t hash)
+{
+    size_t at = hash * 0xd6e8feb86659fd93u >> 32 & (g->slots - 1);
+
+    while (g->slot[at] && g->word[g->slot[at] - 1].hash != hash)
+        at = (at + 1) & (g->slots - 1);
+    if (!g->slot[at]) {
+        g->slot[at] = (uint32_t)i + 1;
+        g->word[i].hash = hash;
+    }
+    return g->slot[at] - 1;
+}
+
+/* The same; and both repeat if they are two. */
+static size_t mark_repeats(struct grams *g, size_t i, uint64_t hash)
+{
+    const size_t first = first_like(g, i, hash);
+
+    g->word[i].repeats = first != i;
+    g->word[first].repeats |= first != i;
+    return first;
+}
+
+/* Where a sequence of at least WINDOW bytes repeats, its first ones do. */
+static void find_windows(struct grams *g)
+{
+    uint64_t half[WINDOW / 8] = { 0 };
+
+    buf_add(&g->joined, half, WINDOW);
+    begin_slots(g);
+    for (size_t i = 0; i < g->n; i++) {
+        memcpy(half, g->joined.s + g->word[i].at, WINDOW);
+        mark_repeats(g, i, half[0] * 3 ^ half[1] * 0xff51afd7ed558ccdu);
+    }
+    g->windowed = true;
+}
+
+/* The characters in all sequences of n words that are equal to the most
+ * frequent one, the first of several, with a space between two words. */
+static size_t top_grams(struct grams *g, size_t n)
+{
+    const struct gram *top = g->word;
+    uint32_t most = 1;
+
+    if (g->n < n)
+        return 0;
+    if (!g->hashed)
+        hash_words(g);
+    begin_slots(g);
+    for (size_t i = 0; i + n <= g->n; i++) {
+        struct gram *const w = &g->word[i];
+        uint64_t hash = 0;
+
+        w->count = 0;
+        if (!w->repeats) /* not with fewer words */
+            continue;
+        for (size_t k = 0; k < n; k++)
+            hash = hash * 0xff51afd7ed558ccdu + hash_of(w + k, 1);
+        g->word[mark_repeats(g, i, hash)].count++;
+    }
+    for (size_t i = 0; i + n <= g->n; i++)
+        if (g->word[i].count > most) {
+            top = &g->word[i];
+            most = top->count;
+        }
+    return most * (top[n].before - top->before + n - 1);
+}
+
+/* The characters in sequences of n words that occurred before, without spaces,
+ * as these are compared; after one of them, the next begins at its end. */
+static size_t repeated_grams(struct grams *g, size_t n)
+{
+    size_t chars = 0;
+
+    if (!g->hashed)
+        hash_words(g);
+    if (!g->windowed)
+        find_windows(g);
+    begin_slots(g);
+    for (size_t i = 0; i + n <= g->n;) {
+        const struct gram *const w = &g->word[i];
+
+        if ((!w->repeats && w[n].at - w->at >= WINDOW) ||
+            first_like(g, i, hash_of(w, n)) == i) {
+            i++;
+        } else {
+            chars += w[n].before - w->before;
+            i += n;
+        }
+    }
+    return chars;
+}
+
+static double grams_share(struct grams *g, int rule, const struct counts *k)
+{
+    const size_t n = (size_t)(rule - CLEAN_TOP_2 + 2);
+
+    return (double)(rule < CLEAN_GRAMS_5 ? top_grams(g, n)
+                                         : repeated_grams(g, n)) /
+           (double)k->chars;
+}
+
+int clean_test(struct clean *c, const char *text, size_t n, double *value)
+{
+    const struct counts k = read_text(&c->grams, (const uint8_t *)text, n);
+    const double words = (double)c->grams.n, lines = (double)k.lines;
     const double length = (double)k.plain_chars / (double)k.plain;
     double values[CLEAN_RULES] = {
         [CLEAN_EMPTY] = words,
@@ -313,12 +494,23 @@ int clean_test(const struct clean *c, const char *text, size_t n, double *value)
         [CLEAN_STOP_WORDS] = __builtin_popcount(k.stop_words),
     };
 
-    measure_pieces(values, &k, text, n);
     for (int i = 0; i < CLEAN_RULES; i++) {
-        *value = values[i]; /* comparisons with NaN are false */
+        if (i == CLEAN_PARAGRAPHS)
+            measure_pieces(values, &k, text, n);
+        if (isnan(c->limit[i]))
+            continue;
+        *value = i >= CLEAN_TOP_2 && i <= CLEAN_GRAMS_10
+                     ? grams_share(&c->grams, i, &k)
+                     : values[i]; /* comparisons with NaN are false */
         if (rules[i].kind == LEAST ? *value < c->limit[i]
                                    : *value > c->limit[i])
             return i;
     }
     return -1;
+}
+
+void clean_clear(struct clean *c)
+{
+    buf_clear(&c->grams.joined);
+    FREE(c->grams.word, c->grams.slot);
 }

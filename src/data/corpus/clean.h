@@ -1,8 +1,10 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/err.h"
 
 /*
@@ -15,6 +17,7 @@
  *          return -1;
  *      if (clean_test(&rules, text, n, &value) < 0)
  *          use(text, n);
+ *      clean_clear(&rules);
  *
  * A file of settings says which of the rules in clean_rules.def apply, and with
  * which limits.  Words are what white space separates, and lengths are in
@@ -30,10 +33,20 @@ extern const char *const clean_name[CLEAN_RULES]; /* "section.key" */
 
 struct clean {
     double limit[CLEAN_RULES]; /* NaN: the rule does not apply */
+    struct grams {
+        struct buf joined; /* all words of the last document */
+        struct gram *word; /* and the end of the last one */
+        size_t n, room;
+        uint32_t *slot;           /* 0, or a word + 1 */
+        size_t slots, slots_room; /* powers of two */
+        bool hashed, windowed;    /* hash_words() and find_windows() are done */
+    } grams;
 };
 
 int clean_load(struct clean *, const char *path, struct err *);
 
 /* The first rule that a document breaks, or -1; *value is what this rule
  * compares with its limit. */
-int clean_test(const struct clean *, const char *text, size_t n, double *value);
+int clean_test(struct clean *, const char *text, size_t n, double *value);
+
+void clean_clear(struct clean *);
