@@ -46,8 +46,8 @@ static void add_row(struct table *t, const char *path, const char *role,
 static void add_entry(struct table *t, const char *path,
                       const struct lock_entry *l, const char *what, int *bad)
 {
-    char *role = xasprintf("%s%s%s", lock_role_name(l->role),
-                           *l->source ? ":" : "", l->source);
+    char *role = xasprintf("%s%s%s", lock_roles[l->role], *l->source ? ":" : "",
+                           l->source);
 
     add_row(t, path, role, what ? what : "same", !what);
     *bad += what != NULL;
@@ -134,8 +134,7 @@ static void list_new(struct table *t, const struct lock *l)
 
             if ((str_ends(path, ".bin") || str_ends(path, ".npy")) &&
                 !lock_entry_of(l, path)) {
-                add_row(t, path, lock_role_name(LOCK_TOKENS), "not listed",
-                        false);
+                add_row(t, path, lock_roles[LOCK_TOKENS], "not listed", false);
                 table_mark(t, MARK_WARN);
             }
         }

@@ -19,16 +19,11 @@ enum { LOCK_MAX = 16 << 20 };
 
 static const char first_line[] = "# data.lock 1";
 
-static const char *const roles[LOCK_ROLES] = {
+const char *const lock_roles[LOCK_ROLES] = {
     [LOCK_TEXT] = "text",     [LOCK_FIT] = "fit",
     [LOCK_EVAL] = "eval",     [LOCK_TOKENIZER] = "tokenizer",
     [LOCK_TOKENS] = "tokens",
 };
-
-const char *lock_role_name(enum lock_role r)
-{
-    return roles[r];
-}
 
 void lock_init(struct lock *l, const char *path)
 {
@@ -227,7 +222,7 @@ int lock_write(struct lock *l, const char *path, struct err *e)
 
         if (i && by_role_and_path(entry - 1, entry) == 0)
             continue;
-        fprintf(s.fp, "%s%s%s %s %lld %s\n", roles[entry->role],
+        fprintf(s.fp, "%s%s%s %s %lld %s\n", lock_roles[entry->role],
                 *entry->source ? ":" : "", entry->source, entry->sha256,
                 (long long)entry->size, entry->path);
     }
@@ -270,7 +265,7 @@ static int load_line(struct lock *l, char *line)
         entry.source = arena_strdup(&l->mem, source);
     }
     for (int i = 0; i < LOCK_ROLES; i++)
-        if (strcmp(role, roles[i]) == 0)
+        if (strcmp(role, lock_roles[i]) == 0)
             entry.role = (enum lock_role)i;
     sha256 = next_word(&line);
     size = next_word(&line);

@@ -72,7 +72,7 @@ int lock_write(struct lock *, const char *path, struct err *);
 int lock_load(struct lock *, const char *path, struct err *);
 void lock_clear(struct lock *);
 
-const char *lock_role_name(enum lock_role);
+extern const char *const lock_roles[LOCK_ROLES]; /* their names */
 
 /* The path of an entry from the current folder; the caller frees it. */
 char *lock_path(const struct lock *, const struct lock_entry *);

@@ -536,8 +536,3 @@ int shard_commit(struct shard_out *out, struct err *e)
         write_header(out, out->save.fp);
     return save_commit(&out->save, e);
 }
-
-void shard_abandon(struct shard_out *out)
-{
-    save_abandon(&out->save);
-}

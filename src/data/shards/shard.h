@@ -105,4 +105,3 @@ int shard_sync(struct shard_out *, struct err *);
 int shard_hash(struct shard_out *, struct sha256 *, struct err *);
 void shard_keep(struct shard_out *);
 int shard_commit(struct shard_out *, struct err *);
-void shard_abandon(struct shard_out *); /* harmless after a commit */

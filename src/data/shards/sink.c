@@ -381,7 +381,7 @@ void sink_free(struct sink *s)
         if (s->has_state)
             shard_keep(&t->out);
         else
-            shard_abandon(&t->out);
+            save_abandon(&t->out.save);
     }
     for (size_t i = 0; i < s->n_files; i++)
         free(s->file[i].path);

@@ -44,15 +44,13 @@ const struct piece_cache_word *piece_cache_find(struct piece_cache *l,
     struct piece_cache_word *const at[] = { &first->word[0], &first->word[1],
                                             &next->word[1], &next->word[0] };
 
-    for (int p = 0; p < 4; p++) {
+    *slot = NULL;
+    for (int p = 0; p < 4 && !*slot; p++) {
         if (piece_cache_word_differs(at[p], k) == 0)
             return at[p];
-        if (atomic_load_explicit(&at[p]->b, memory_order_relaxed) == 0) {
+        if (atomic_load_explicit(&at[p]->b, memory_order_relaxed) == 0)
             *slot = at[p];
-            return NULL;
-        }
     }
-    *slot = NULL;
     return NULL;
 }
 
