@@ -14,10 +14,12 @@
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/output/table.h"
+#include "common/path.h"
 #include "kernels/dev.h"
 #include "trainer/device/device_check.h"
 #include "trainer/device/hardware.h"
 #include "trainer/model/resolve.h"
+#include "trainer/ranks/coll_nccl.h"
 
 enum { VOCABULARY = 50257 }; /* of GPT-2, if the settings have none */
 
@@ -231,20 +233,54 @@ static int check_main(struct err *e)
     return ret;
 }
 
-/* Say which files the libraries of GPUs are that were opened. */
+/* What tells the version of a library: cuDNN and cuBLASLt have the first, and
+ * NCCL has the second. */
+struct version_api {
+    size_t (*of_cuda)(void);
+    int (*of_nccl)(int *);
+};
+
+/* Say which file a library is, and which version, if it can be opened. */
+static bool tell_library(const char *name)
+{
+    static const struct dl_symbol symbols[] = {
+        { "cudnnGetVersion cublasLtGetVersion ?",
+          offsetof(struct version_api, of_cuda) },
+        { "ncclGetVersion ?", offsetof(struct version_api, of_nccl) },
+        { 0 }
+    };
+    struct version_api api = { 0 };
+    int version = 0;
+    char *path;
+
+    /* A build without GPUs uses what another program has opened. */
+    if (dev_types[1] && dl_load(&api, symbols, name, ERR_IGNORED) < 0)
+        return false;
+    if (api.of_cuda)
+        version = (int)api.of_cuda();
+    else if (api.of_nccl)
+        api.of_nccl(&version);
+    path = dl_where(path_name(name));
+    if (!path)
+        return false;
+    if (version > 0)
+        log_info("%s (version %d.%d.%d)", path, version / 10000,
+                 version / 100 % 100, version % 100);
+    else
+        log_info("%s", path);
+    free(path);
+    return true;
+}
+
+/* Name the libraries of GPUs, also those that only a training opens. */
 static void tell_libraries(void)
 {
-    static const char *const names[] = { "libcuda.so", "libcublasLt.so",
-                                         "libcudnn.so", "libnccl.so",
-                                         "libnvidia-ml.so" };
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = dl_where(names[i]);
-
-        if (path)
-            log_info("%s", path);
-        free(path);
-    }
+    tell_library("libcuda.so.1");
+    if (!tell_library("libcublasLt.so.13"))
+        tell_library("libcublasLt.so.12");
+    tell_library("libcudnn.so.9");
+    tell_library(coll_nccl_name());
+    tell_library("libnvidia-ml.so.1");
 }
 
 static int devices_main(int argc, char **argv, struct err *e)

@@ -60,14 +60,19 @@ static const struct dl_symbol calls[] = {
 };
 /* clang-format on */
 
-int coll_nccl_load(struct nccl_calls *out, struct err *e)
+const char *coll_nccl_name(void)
 {
     const char *own = getenv("GTRAIN_NCCL_LIB");
 
+    return own && *own ? own : "libnccl.so.2";
+}
+
+int coll_nccl_load(struct nccl_calls *out, struct err *e)
+{
     /* recorded calls use the algorithms of others, and ranks exchange nothing
      * while they record */
     setenv("NCCL_GRAPH_REGISTER", "0", 0);
-    if (dl_load(out, calls, own && *own ? own : "libnccl.so.2", e) < 0)
+    if (dl_load(out, calls, coll_nccl_name(), e) < 0)
         return err_wrap(e, "cannot load NCCL 2.14 or newer");
     return 0;
 }

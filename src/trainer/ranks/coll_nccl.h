@@ -55,5 +55,6 @@ struct nccl_calls {
     const char *(*last_error)(struct nccl_comm *);
 };
 
-/* Load the library. */
+/* The file of the library, or its name; to load it. */
+const char *coll_nccl_name(void);
 int coll_nccl_load(struct nccl_calls *, struct err *);
