@@ -70,7 +70,7 @@ HALF_FN uint8_t fp8_from_float(float f, int mantissa)
                 (a >> shift & 1u)) >>
                shift;
     }
-    return sign | (code < largest ? (uint8_t)code : largest);
+    return (uint8_t)(sign | (code < largest ? code : largest));
 }
 
 /* The scale of a matrix whose largest element is `most`.  Both formats end at

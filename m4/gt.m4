@@ -267,9 +267,12 @@ SVE_CFLAGS=${SVE_CFLAGS%256}
 AM_CONDITIONAL([SVE], [test -n "$SVE_CFLAGS"])
 AS_IF([test -n "$SVE_CFLAGS"],
   [AC_DEFINE([HAVE_SVE], [1], [the CPU's operations for SVE])])
-AC_CACHE_CHECK([whether the assembler knows vdpbf16ps], [gt_cv_avx512bf16],
+AC_CACHE_CHECK([whether the compiler and the assembler know vdpbf16ps],
+  [gt_cv_avx512bf16],
   [AC_COMPILE_IFELSE(
-     [AC_LANG_PROGRAM([], [__asm__("vdpbf16ps %zmm0, %zmm1, %zmm2");])],
+     [AC_LANG_PROGRAM([],
+        [[if (__builtin_cpu_supports("avx512bf16"))
+            __asm__("vdpbf16ps %zmm0, %zmm1, %zmm2");]])],
      [gt_cv_avx512bf16=yes], [gt_cv_avx512bf16=no])])
 AS_IF([test $gt_cv_avx512bf16 = yes],
   [AC_DEFINE([HAVE_AVX512BF16], [1], [products of pairs of bf16])])])

@@ -8,8 +8,6 @@
  * The headers of Debian 11 lack the numbers of new calls, which are the same on
  * all machines.
  */
-#define SYS_openat2                 437
-#define SYS_pidfd_getfd             438
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_add_rule       445
 #define SYS_landlock_restrict_self  446

@@ -22,8 +22,8 @@
 #ifdef __x86_64__
 
 /* The last ones are of calls that older headers do not know. */
-enum { X32 = 0x40000000, FCHMODAT2 = 452, SETXATTRAT = 463 };
-enum { REMOVEXATTRAT = 466, FILE_SETATTR = 469 };
+enum { X32 = 0x40000000, PIDFD_GETFD = 438, FCHMODAT2 = 452 };
+enum { SETXATTRAT = 463, REMOVEXATTRAT = 466, FILE_SETATTR = 469 };
 
 /* The first one is that which a program with connections needs. */
 static const unsigned refused[] = {
@@ -38,7 +38,7 @@ static const unsigned refused[] = {
     SYS_semget, SYS_msgget, SYS_mknod, SYS_mknodat, SYS_mount, SYS_umount2,
     SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, SYS_open_tree,
     SYS_move_mount, SYS_fsopen, SYS_ptrace, SYS_process_vm_readv,
-    SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_bpf,
+    SYS_process_vm_writev, SYS_kcmp, PIDFD_GETFD, SYS_bpf,
     SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_add_key,
     SYS_request_key, SYS_keyctl, SYS_init_module, SYS_finit_module,
     SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load, SYS_reboot,

@@ -192,14 +192,17 @@ int path_list_most(struct path_list *l, const char *folder, size_t most,
     return path_list_at(l, AT_FDCWD, folder, folder, most, e);
 }
 
-/* Linux 5.6 refuses all links in a name below an open folder. */
+/* Linux 5.6 refuses all links in a name below an open folder; the call has the
+ * same number on all machines, which older headers do not know. */
+enum { OPENAT2 = 437 };
+
 static int open_beneath(int folder, const char *name, uint64_t flags)
 {
     const struct open_how how = { .flags = flags,
                                   .resolve =
                                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
 
-    return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+    return (int)syscall(OPENAT2, folder, name, &how, sizeof how);
 }
 
 /* Before that, each part of the name is opened by itself. */

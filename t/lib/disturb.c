@@ -49,6 +49,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV /* headers before Linux 5.19 */
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
 enum { NOT_HERE = 77, KILLED = 137 };
 
 enum call_class { CLASS_ALL, CLASS_WRITE, CLASS_OPEN, CLASS_READ };
@@ -125,9 +129,11 @@ static const struct { const char *name; int nr; } refusable[] = {
     { "ppoll", __NR_ppoll },
     { "sysinfo", __NR_sysinfo },
     { "getrandom", __NR_getrandom },
+#ifdef __NR_landlock_create_ruleset
     { "landlock_create_ruleset", __NR_landlock_create_ruleset },
     { "landlock_add_rule", __NR_landlock_add_rule },
     { "landlock_restrict_self", __NR_landlock_restrict_self },
+#endif
     { "sched_getaffinity", __NR_sched_getaffinity },
     { "sched_setaffinity", __NR_sched_setaffinity },
     { "prctl", __NR_prctl },

@@ -23,7 +23,7 @@ static unsigned sum_block(const struct block *b)
     for (size_t i = 0; i < BLOCK; i++)
         sum += at[i];
     for (size_t i = 0; i < sizeof b->sum; i++)
-        sum += ' ' - (unsigned char)b->sum[i];
+        sum = sum + ' ' - (unsigned char)b->sum[i];
     return sum;
 }
 
