@@ -7,7 +7,10 @@
 # path, Content-Type and Title before it, separated by tabs.
 #
 # Writes its address to DIR/url when it is ready, and every request to DIR/log;
-# GET /state/RUN is all it knows of that run, or of all.  DIR/faults says what
+# GET /state/RUN is all it knows of that run, or of all.  A line "RUN EXPRESSION"
+# in the pipe DIR/ask asks for the value of a Perl expression, which is written
+# to the pipe DIR/answer: $s has all runs, and $r is that run, or any if there is
+# no such run.  DIR/faults says what
 # goes wrong: lines "REGEX ACTION", each used once, by the first request whose
 # line in the log matches.  Actions: a status; redirect, to another path;
 # 429/0.1, with a Retry-After; 429/date, with one that is a date, in two
@@ -348,9 +351,20 @@ sub serve { my ($client, $in) = @_;
     return 1;
 }
 
+sub answer { my ($id, $question) = split ' ', $_[0], 2;
+    our $s = \%run;
+    our $r = $run{$id} // (values %run)[0];
+    my $text = eval "no strict; $question";
+    open my $f, '>', "$dir/answer" or die;
+    print $f $@ || $text // '', "\n";
+    close $f;
+}
+
 $SIG{PIPE} = 'IGNORE';
+POSIX::mkfifo("$dir/$_", 0600) for 'ask', 'answer';
+open my $ask, '+<', "$dir/ask" or die;
 spit('url', $url);
-my $select = IO::Select->new($listen);
+my $select = IO::Select->new($listen, $ask);
 my %in;
 while (getppid == $parent) {
     for my $client ($select->can_read(1)) {
@@ -359,6 +373,10 @@ while (getppid == $parent) {
             $new->autoflush(1);
             $select->add($new);
             $in{$new} = '';
+            next;
+        }
+        if ($client == $ask) {
+            answer(scalar <$ask>);
             next;
         }
         my $n = sysread $client, $in{$client}, 1 << 20, length $in{$client};
