@@ -22,10 +22,18 @@
 
 /* ---- what sacct knows of the Slurm jobs of runs -------------------------- */
 
+/* What runs use: seconds, and joules of GPUs.  The first ones are measured. */
+enum { WALL, CPU, GPU, MEASURED, FAILED_GPU = MEASURED, JOULES, USES };
+
+static void add_uses(double *to, const double *uses, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] += uses[i];
+}
+
 struct slurm_job {
     const char *id, *account;
-    double secs; /* of all its attempts */
-    double cpu_secs, gpu_secs;
+    double used[MEASURED]; /* in all its attempts */
 };
 
 struct slurm_jobs {
@@ -59,9 +67,7 @@ static void merge_jobs(struct slurm_jobs *jobs)
             jobs->item[kept++] = *from;
             continue;
         }
-        to->secs += from->secs;
-        to->cpu_secs += from->cpu_secs;
-        to->gpu_secs += from->gpu_secs;
+        add_uses(to->used, from->used, MEASURED);
     }
     jobs->n = kept;
 }
@@ -100,9 +106,9 @@ static void add_job(struct slurm_jobs *jobs, char *line, struct arena *mem)
     APPEND(jobs->item, jobs->n, jobs->room) = (struct slurm_job){
         .id = arena_strdup(mem, field[0]),
         .account = arena_strdup(mem, field[1]),
-        .secs = (double)secs,
-        .cpu_secs = (double)secs * (double)parse_tres(field[3], "cpu"),
-        .gpu_secs = (double)secs * (double)parse_tres(field[3], "gres/gpu"),
+        .used = { (double)secs,
+                  (double)secs * (double)parse_tres(field[3], "cpu"),
+                  (double)secs * (double)parse_tres(field[3], "gres/gpu") },
     };
 }
 
@@ -201,9 +207,8 @@ struct run_use {
     const char *job, *account;
     size_t parent; /* its index plus 1; 0: not among the runs */
     int64_t attempts;
-    double wall, cpu, gpu, failed_gpu; /* seconds */
-    double joules;                     /* of GPUs */
-    bool measured;                     /* the joules are known */
+    double used[USES];
+    bool measured; /* the joules are known */
     struct spent spent;
 };
 
@@ -218,11 +223,13 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
     spent_attempts(&list, mem, &u->run);
     u->attempts = list.n ? (int64_t)list.n : 1;
     if (list.n == 0)
-        u->wall = run_info_seconds(&u->run);
+        u->used[WALL] = run_info_seconds(&u->run);
     for (size_t i = 0; i < list.n; i++) {
         const struct attempt *a = &list.item[i];
         const struct slurm_job *j = find_job(jobs, a->job);
         const double secs = attempt_seconds(u->run.folder, a, clock_wall_ms());
+        const double own[MEASURED] = { secs, secs * (double)a->cpus,
+                                       secs * (double)a->gpus };
 
         if (a->job)
             u->job = a->job;
@@ -231,30 +238,24 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
         if (j) {
             counted = j->id;
             u->account = j->account;
-            u->wall += j->secs;
-            u->cpu += j->cpu_secs;
-            u->gpu += j->gpu_secs;
-            continue;
         }
-        u->wall += secs;
-        u->cpu += secs * (double)a->cpus;
-        u->gpu += secs * (double)a->gpus;
+        add_uses(u->used, j ? j->used : own, MEASURED);
     }
     if (failed)
-        u->failed_gpu = u->gpu;
+        u->used[FAILED_GPU] = u->used[GPU];
 }
 
 static int explain_run(struct run_use *u, struct err *e)
 {
-    if (why && spent_load(&u->spent, &u->run, u->wall, e) < 0)
+    if (why && spent_load(&u->spent, &u->run, u->used[WALL], e) < 0)
         return -1;
     if (!energy && co2 <= 0)
         return 0;
-    if (spent_joules(&u->joules, &u->run, u->wall, e) < 0)
+    if (spent_joules(&u->used[JOULES], &u->run, u->used[WALL], e) < 0)
         return -1;
-    u->measured = !isnan(u->joules);
+    u->measured = !isnan(u->used[JOULES]);
     if (!u->measured)
-        u->joules = 0;
+        u->used[JOULES] = 0;
     return 0;
 }
 
@@ -317,16 +318,14 @@ static void add_columns(struct table *t, const struct columns *k)
 
 static void add_sums(struct table *t, int64_t runs, const struct run_use *u)
 {
-    const double kwh = u->measured ? u->joules / 3.6e6 : (double)NAN;
+    const double kwh = u->measured ? u->used[JOULES] / 3.6e6 : (double)NAN;
 
     table_int(t, runs);
     table_int(t, u->attempts);
-    table_real(t, u->wall / 3600);
-    table_real(t, u->cpu / 3600);
-    table_real(t, u->gpu / 3600);
-    table_real(t, u->failed_gpu / 3600);
+    for (int i = 0; i < JOULES; i++)
+        table_real(t, u->used[i] / 3600);
     if (price > 0)
-        table_real(t, u->gpu / 3600 * price);
+        table_real(t, u->used[GPU] / 3600 * price);
     if (energy || co2 > 0)
         table_real_or_none(t, kwh);
     if (co2 > 0)
@@ -336,11 +335,7 @@ static void add_sums(struct table *t, int64_t runs, const struct run_use *u)
 static void add_use(struct run_use *to, const struct run_use *u)
 {
     to->attempts += u->attempts;
-    to->wall += u->wall;
-    to->cpu += u->cpu;
-    to->gpu += u->gpu;
-    to->failed_gpu += u->failed_gpu;
-    to->joules += u->joules;
+    add_uses(to->used, u->used, USES);
     to->measured |= u->measured;
     for (int i = 0; i < SPENT_PARTS; i++)
         to->spent.secs[i] += u->spent.secs[i];
@@ -393,7 +388,7 @@ static void sum_groups(struct group_use *g, const struct run_use *use,
         struct run_use one = use[i];
 
         if (waits[i]) {
-            one.wall = 0;
+            one.used[WALL] = 0;
             one.spent = (struct spent){ { 0 } };
         }
         if (to->runs++ == 0)
