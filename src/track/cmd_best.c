@@ -400,11 +400,8 @@ static int print_paired(const struct runs *runs, const char *metric, bool up,
 
     if (ret == 0)
         ret = fill_paired(&t, runs, metric, &by, up, e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
     columns_clear(&by);
-    table_clear(&t);
-    return ret;
+    return table_finish(&t, ret, &style, e);
 }
 
 static int best_main(int argc, char **argv, struct err *e)

@@ -95,11 +95,13 @@ void auto_columns_some(struct columns *c, const struct runs *runs)
 
 /* ---- for gtrack ls ----------------------------------------------------- */
 
-static bool attribute_differs(const struct runs *runs, const char *attribute)
+void auto_columns_attribute(struct columns *c, const char *name,
+                            const struct runs *runs, bool always)
 {
-    const struct column c = { .attribute = run_value_find(attribute, false) };
+    const struct column x = { .attribute = run_value_find(name, false) };
 
-    return column_differs(&c, runs);
+    if (always || column_differs(&x, runs))
+        columns_attribute(c, name);
 }
 
 /* Add an attribute that few runs have, if one of these has it. */
@@ -134,8 +136,7 @@ void auto_columns_full(struct columns *c, const struct runs *runs,
         columns_add_sorted(c, s->sort, runs);
     if (!document)
         columns_attribute(c, "id");
-    if (!document || all || attribute_differs(runs, "experiment"))
-        columns_attribute(c, "experiment");
+    auto_columns_attribute(c, "experiment", runs, !document || all);
     columns_attribute(c, "status");
     if (s->deleted)
         columns_attribute(c, "deleted");
@@ -148,8 +149,7 @@ void auto_columns_full(struct columns *c, const struct runs *runs,
     columns_attribute(c, "time");
     if (!document || all)
         columns_attribute(c, "user");
-    if (!document || all || attribute_differs(runs, "attempts"))
-        columns_attribute(c, "attempts");
+    auto_columns_attribute(c, "attempts", runs, !document || all);
     columns_attribute(c, "steps");
     if (document && !all) {
         auto_columns_metrics(c, runs, false);
@@ -242,13 +242,11 @@ void auto_columns_short(struct columns *c, const struct runs *runs,
     add_best(c, runs);
     columns_attribute(c, "steps");
     columns_attribute(c, "time");
-    if (attribute_differs(runs, "experiment"))
-        columns_attribute(c, "experiment");
+    auto_columns_attribute(c, "experiment", runs, false);
     columns_attribute(c, "started");
     add_if_any(c, "damage", runs);
     add_if_any(c, "changed", runs);
-    if (attribute_differs(runs, "attempts"))
-        columns_attribute(c, "attempts");
+    auto_columns_attribute(c, "attempts", runs, false);
     auto_columns_metrics(c, runs, false);
     auto_columns_params(c, runs, false);
     auto_columns_shorten(c);

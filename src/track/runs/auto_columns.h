@@ -19,6 +19,9 @@
  */
 enum auto_reader { AUTO_DOCUMENT, AUTO_DOCUMENT_ALL, AUTO_PROGRAM };
 
+/* An attribute, if it differs or shall be there `always`. */
+void auto_columns_attribute(struct columns *, const char *name,
+                            const struct runs *, bool always);
 void auto_columns_params(struct columns *, const struct runs *, bool all);
 void auto_columns_metrics(struct columns *, const struct runs *, bool all);
 /* The default metrics and, where there are fewer than six, others. */

@@ -63,18 +63,6 @@ void columns_join(struct columns *c, struct columns *more)
     columns_clear(more);
 }
 
-static void clear_column(struct column *c)
-{
-    FREE(c->key, c->title);
-}
-
-void columns_remove(struct columns *c, size_t at)
-{
-    clear_column(&c->item[at]);
-    c->n--;
-    memmove(c->item + at, c->item + at + 1, (c->n - at) * sizeof *c->item);
-}
-
 void columns_use_best(struct columns *c)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -93,7 +81,7 @@ void columns_use_best(struct columns *c)
 void columns_clear(struct columns *c)
 {
     for (size_t i = 0; i < c->n; i++)
-        clear_column(&c->item[i]);
+        FREE(c->item[i].key, c->item[i].title);
     free(c->item);
     *c = (struct columns){ 0 };
 }

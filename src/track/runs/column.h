@@ -60,7 +60,6 @@ struct column *columns_append(struct columns *, const char *key,
                               const char *title);
 /* Append the columns of another list, which is empty afterwards. */
 void columns_join(struct columns *, struct columns *more);
-void columns_remove(struct columns *, size_t at);
 /* What a metric shows if no function is named: the rate of the whole run
  * (run_rate.h), or else the last value. */
 enum run_function column_usual_function(const char *metric);

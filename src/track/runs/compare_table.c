@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
@@ -16,8 +15,8 @@ static int list_columns(struct columns *c, const struct runs *runs,
 
     if (how->columns)
         return columns_parse(c, how->columns, runs, e);
-    columns_attribute(c, "experiment");
-    columns_attribute(c, "status");
+    auto_columns_attribute(c, "experiment", runs, how->all);
+    auto_columns_attribute(c, "status", runs, how->all);
     columns_attribute(c, "time");
     columns_attribute(c, "steps");
     auto_columns_params(c, runs, how->all);
@@ -26,22 +25,6 @@ static int list_columns(struct columns *c, const struct runs *runs,
         columns_use_best(&metrics);
     columns_join(c, &metrics);
     return 0;
-}
-
-/* Leave out the experiment and the status if they are the same in all runs. */
-static void drop_equal(struct columns *c, const struct runs *runs)
-{
-    for (size_t j = 0; j < c->n;) {
-        const struct column *x = &c->item[j];
-
-        if (x->kind != COLUMN_ATTRIBUTE ||
-            (strcmp(x->key, "experiment") != 0 &&
-             strcmp(x->key, "status") != 0) ||
-            column_differs(x, runs))
-            j++;
-        else
-            columns_remove(c, j);
-    }
 }
 
 /* The difference between the values of a run and of the baseline. */
@@ -132,8 +115,6 @@ int compare_table_fill(struct table *t, const struct runs *runs,
     struct columns c = { 0 };
     const int ret = list_columns(&c, runs, how, e);
 
-    if (ret == 0 && !how->all && !how->columns)
-        drop_equal(&c, runs);
     if (ret == 0)
         (how->across ? add_runs_as_rows : add_runs_as_columns)(t, &c, runs,
                                                                how->base);
