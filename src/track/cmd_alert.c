@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/sig.h"

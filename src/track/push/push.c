@@ -252,6 +252,7 @@ int push_count_left(const struct push_conf *c, const struct run_info *r,
                     struct push_totals *totals, struct err *e)
 {
     struct file_tree f;
+    int n = 0;
 
     if (c->no_files)
         return 0;
@@ -264,10 +265,12 @@ int push_count_left(const struct push_conf *c, const struct run_info *r,
                    push_is_checkpoint(f.file[i].path, f.file[i].size)) {
             totals->left++;
             totals->left_bytes += f.file[i].size;
+        } else {
+            n++;
         }
     }
     file_tree_clear(&f);
-    return 0;
+    return n;
 }
 
 bool push_pause(double secs)

@@ -113,7 +113,7 @@ void push_hash(json_t *, char out[33]);
 
 /* Is this a checkpoint, which is pushed only on request? */
 bool push_is_checkpoint(const char *path, int64_t size);
-/* Count the files of a run that are not pushed. */
+/* Count the files of a run that are not pushed; returns how many are, or -1. */
 int push_count_left(const struct push_conf *, const struct run_info *,
                     struct push_totals *, struct err *);
 

@@ -15,7 +15,6 @@
 #include "common/mem.h"
 #include "store/format/md5.h"
 #include "store/format/store.h"
-#include "track/runs/file_tree.h"
 
 /* -- the experiment and the run -------------------------------------------- */
 
@@ -376,8 +375,8 @@ static void print_dry_run(struct mlflow *p)
 {
     json_t *metrics = push_cursor_object(p->cursor, "metrics");
     int64_t points = 0, sent = 0;
-    struct file_tree f = { 0 };
-    size_t files = 0;
+    struct push_totals left = { 0 };
+    const int files = push_count_left(p->conf, p->run, &left, ERR_IGNORED);
 
     for (size_t j = 0; j < p->run->n_metrics; j++) {
         const struct metric_sum *m = &p->run->metrics[j];
@@ -386,19 +385,11 @@ static void print_dry_run(struct mlflow *p)
         sent += json_integer_value(
             json_object_get(json_object_get(metrics, m->key), "points"));
     }
-    if (!p->conf->no_files)
-        file_tree_list(&f, p->run->artifacts, run_info_inside(p->run),
-                       ERR_IGNORED);
-    for (size_t i = 0; i < f.n; i++)
-        files += !f.file[i].outside &&
-                 (p->conf->checkpoints ||
-                  !push_is_checkpoint(f.file[i].path, f.file[i].size));
     push_print('\n',
                "%s: would send to %s, experiment %s: %zu parameters, %zu tags, "
-               "%" PRId64 " points (%" PRId64 " were sent), %zu files",
+               "%" PRId64 " points (%" PRId64 " were sent), %d files",
                p->run->name, p->login.url, p->experiment, p->run->n_params,
-               p->run->n_tags, points, sent, files);
-    file_tree_clear(&f);
+               p->run->n_tags, points, sent, files > 0 ? files : 0);
 }
 
 static int push_run(struct mlflow *p, struct err *e)

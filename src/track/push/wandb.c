@@ -166,18 +166,15 @@ int wandb_upsert(struct wandb *w, json_t *variables, struct err *e)
         "tags:$tags,summaryMetrics:$summaryMetrics}){bucket{id name "
         "displayName sweepName project{name entity{name}} historyLineCount}"
         "inserted}}";
-    static const double waits[] = { 0.1, 0.2, 0.5, 1, 2, 4, 8 };
     json_t *data = NULL, *bucket;
     int ret = -1;
 
     /* 409 is a race with another request for the run, and passes */
-    for (size_t i = 0; i <= sizeof waits / sizeof waits[0]; i++) {
+    for (double wait = 0.1; ret < 0; wait *= 2) {
         *e = (struct err){ 0 };
         ret = wandb_graphql(w, "UpsertBucket", query, json_incref(variables),
                             &data, e);
-        if (ret == 0 || e->sys != EBUSY || i == sizeof waits / sizeof waits[0])
-            break;
-        if (!push_pause(waits[i]))
+        if (e->sys != EBUSY || wait > 10 || !push_pause(wait))
             break;
     }
     json_decref(variables);

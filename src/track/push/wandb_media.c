@@ -325,10 +325,8 @@ static void add_artifact(struct wandb_media *m, struct parts *all,
 static void forget_items(struct wandb_media *m)
 {
     FREE(m->item, m->file);
-    m->item = NULL;
-    m->file = NULL;
-    m->n = m->room = m->n_files = m->files_room = 0;
     arena_clear(&m->mem);
+    *m = (struct wandb_media){ .hashes = m->hashes };
 }
 
 int wandb_media_load(struct wandb_media *m, const struct run_info *r,

@@ -299,55 +299,49 @@ static void add_json(struct buf *b, const char *json)
     }
 }
 
-/* Append the text up to a line that is replaced; NULL if it is not there. */
-static const char *add_until(struct buf *b, const char *text, const char *line)
-{
-    const char *at = strstr(text, line);
-
-    if (!at)
-        return NULL;
-    buf_add(b, text, (size_t)(at - text));
-    return at + strlen(line);
-}
-
+/* The page with these lines replaced.  The data and the script come last, when
+ * the elements are there. */
 static int add_page(struct buf *b, const char *requests, struct err *e)
 {
-    static const char style[] =
-        "<link rel=\"stylesheet\" href=\"page/style.css\">";
-    static const char script[] =
-        "<script type=\"module\" src=\"page/main.js\"></script>";
-    static const char policy[] =
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-        "'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-        "img-src data: blob:\">\n";
-    const struct page_file *index = page_file_find("index.html");
-    const struct page_file *css = page_file_find("style.css");
-    const struct page_file *js = page_file_find("main.js");
-    struct buf code = BUF_INIT;
-    const char *rest;
+    static const struct {
+        const char *line, *before, *file, *after;
+        bool data;
+    } parts[] = {
+        { "<link rel=\"stylesheet\" href=\"page/style.css\">",
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+          "'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+          "img-src data: blob:\">\n<style>\n",
+          "style.css", "</style>", false },
+        { "<script type=\"module\" src=\"page/main.js\"></script>", "", NULL,
+          "", false },
+        { "</body>", "<script type=\"module\">\n", "main.js",
+          "</script>\n</body>", true },
+    };
+    const char *rest = (const char *)page_file_find("index.html")->data;
 
-    rest = add_until(b, (const char *)index->data, style);
-    if (!rest)
-        return err_set(e, ERR_SYSTEM, "the page lacks the line %s", style);
-    buf_printf(b, "%s<style>\n", policy);
-    buf_add(b, css->data, css->size);
-    buf_str(b, "</style>");
-    rest = add_until(b, rest, script);
-    if (!rest)
-        return err_set(e, ERR_SYSTEM, "the page lacks the line %s", script);
-    /* the data and the script come last, when the elements are there */
-    buf_str(&code, "<script type=\"application/json\" id=\"frozen\">");
-    add_json(&code, requests);
-    buf_str(&code, "</script>\n<script type=\"module\">\n");
-    buf_add(&code, js->data, js->size);
-    buf_str(&code, "</script>\n");
-    rest = add_until(b, rest, "</body>");
-    if (rest) {
-        buf_add(b, code.s, code.len);
-        buf_printf(b, "</body>%s", rest);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const char *at = strstr(rest, parts[i].line);
+
+        if (!at)
+            return err_set(e, ERR_SYSTEM, "the page lacks the line %s",
+                           parts[i].line);
+        buf_add(b, rest, (size_t)(at - rest));
+        if (parts[i].data) {
+            buf_str(b, "<script type=\"application/json\" id=\"frozen\">");
+            add_json(b, requests);
+            buf_str(b, "</script>\n");
+        }
+        buf_str(b, parts[i].before);
+        if (parts[i].file) {
+            const struct page_file *f = page_file_find(parts[i].file);
+
+            buf_add(b, f->data, f->size);
+        }
+        buf_str(b, parts[i].after);
+        rest = at + strlen(parts[i].line);
     }
-    buf_clear(&code);
-    return rest ? 0 : err_set(e, ERR_SYSTEM, "the page lacks its end");
+    buf_str(b, rest);
+    return 0;
 }
 
 static char *list_ids(const struct runs *runs)

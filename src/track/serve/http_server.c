@@ -72,15 +72,14 @@ struct stream {
  * on this machine can open one, so that the oldest one is dropped when there
  * are too many, and each one after a while, however busy it is. */
 struct stranger {
-    struct stranger *older, *newer; /* in a ring; NULL: not a stranger */
     int fd;
     double since;
 };
 
 struct http_server {
     struct mhd lib;
-    struct stranger ring; /* its newer one is the oldest of all */
-    size_t strangers;
+    struct stranger **stranger; /* the oldest first */
+    size_t n_strangers, stranger_room;
     struct MHD_Daemon *daemon;
     const struct guard *guard;
     http_answer_fn *answer;
@@ -314,24 +313,23 @@ static struct stranger *stranger_of(struct http_server *h,
 
 static void forget_stranger(struct http_server *h, struct stranger *s)
 {
-    if (!s->older)
-        return;
-    s->older->newer = s->newer;
-    s->newer->older = s->older;
-    s->older = NULL;
-    h->strangers--;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < h->n_strangers; i++)
+        if (h->stranger[i] != s)
+            h->stranger[kept++] = h->stranger[i];
+    h->n_strangers = kept;
 }
 
 /* End the oldest connections; libmicrohttpd closes them. */
 static void drop_strangers(struct http_server *h)
 {
     const double since = clock_mono() - STRANGER_SECS;
-    struct stranger *s;
 
-    while ((s = h->ring.newer) != &h->ring &&
-           (h->strangers > MOST_STRANGERS || s->since < since)) {
-        shutdown(s->fd, SHUT_RDWR);
-        forget_stranger(h, s);
+    while (h->n_strangers > MOST_STRANGERS ||
+           (h->n_strangers && h->stranger[0]->since < since)) {
+        shutdown(h->stranger[0]->fd, SHUT_RDWR);
+        forget_stranger(h, h->stranger[0]);
     }
 }
 
@@ -351,10 +349,7 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **con,
             h->lib.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)
                 ->connect_fd;
         s->since = clock_mono();
-        s->newer = &h->ring;
-        s->older = h->ring.older;
-        s->older->newer = h->ring.older = s;
-        h->strangers++;
+        APPEND(h->stranger, h->n_strangers, h->stranger_room) = s;
         drop_strangers(h);
     }
 }
@@ -531,7 +526,6 @@ struct http_server *http_server_open(int fd, const struct guard *guard,
     h->guard = guard;
     h->answer = answer;
     h->arg = arg;
-    h->ring.older = h->ring.newer = &h->ring;
     if (dl_load(&h->lib, symbols, "libmicrohttpd.so.12", e) < 0) {
         err_wrap(e, "gtrack serve needs libmicrohttpd");
         free(h);
@@ -584,5 +578,5 @@ void http_server_close(struct http_server *h)
     }
     h->lib.run(h->daemon);
     h->lib.stop_daemon(h->daemon);
-    FREE(h->stream, h);
+    FREE(h->stream, h->stranger, h);
 }

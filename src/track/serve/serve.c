@@ -37,16 +37,6 @@ static int open_socket(int family, struct err *e)
     return fd < 0 ? err_sys(e, "cannot open a socket") : fd;
 }
 
-/* Close a socket that did not succeed; errno stays. */
-static int give_up(int fd)
-{
-    const int was = errno;
-
-    close(fd);
-    errno = was;
-    return -1;
-}
-
 /* -1 with errno, if the port is in use. */
 static int try_port(int fd, int port)
 {
@@ -89,7 +79,8 @@ static int listen_tcp(int *port, struct err *e)
         ret = try_port(fd, 0);
     if (ret < 0) {
         err_sys(e, "cannot listen on port %d of 127.0.0.1", *port);
-        return give_up(fd);
+        close(fd);
+        return -1;
     }
     *port = port_of(fd);
     return fd;
@@ -135,7 +126,8 @@ static int listen_unix(const char *path, struct err *e)
     umask(mask);
     if (ret) {
         err_sys(e, "cannot listen on %s", path);
-        return give_up(fd);
+        close(fd);
+        return -1;
     }
     return fd;
 }
