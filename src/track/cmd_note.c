@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
@@ -33,18 +34,8 @@ static char *read_note(struct err *e)
 {
     enum { MOST = 1 << 20 };
     struct buf b = BUF_INIT;
-    char chunk[4096];
-    size_t n;
 
-    while ((n = fread(chunk, 1, sizeof chunk, stdin)) > 0 && b.len < MOST)
-        buf_add(&b, chunk, n);
-    if (ferror(stdin)) {
-        err_sys(e, "cannot read the note from standard input");
-        buf_clear(&b);
-        return NULL;
-    }
-    if (b.len >= MOST) {
-        err_set(e, ERR_USAGE, "the note is longer than 1 MiB");
+    if (buf_read_open(&b, dup(STDIN_FILENO), "standard input", MOST, e) < 0) {
         buf_clear(&b);
         return NULL;
     }

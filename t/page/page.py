@@ -541,11 +541,11 @@ def spike_note_by_key(p):
 
 @test("GPU hours and FLOPs are horizontal axes of runs that record them")
 def costs(p):
-    for x, axis in (("gpuhours", "GPU hours"), ("flops", "FLOPs")):
+    for x, axis in (("gpuh", "GPU hours"), ("flops", "FLOPs")):
         p.go(view="charts", runs=ids_of("priced"), chart="kind:loss", x=x)
         p.await_charts()
         equal(figure_of(p)["panels"][0]["x"]["title"], axis)
-    p.go(view="charts", runs=ids_of("spiky"), chart="kind:loss", x="gpuhours")
+    p.go(view="charts", runs=ids_of("spiky"), chart="kind:loss", x="gpuh")
     p.await_text(".problem", "no GPU")
 
 

@@ -12,7 +12,7 @@ import { address, change, state } from "./state.js";
 import { split_list } from "./text.js";
 
 const x_axes = [["step", "step"], ["tokens", "tokens"], ["time", "time"],
-    ["wall", "wall-clock time"], ["gpuhours", "GPU hours"],
+    ["wall", "wall-clock time"], ["gpuh", "GPU hours"],
     ["flops", "FLOPs"]];
 
 const marks = [["", "usual"], ["resume", "resumes"],

@@ -5,11 +5,12 @@
 #include "common/mem.h"
 #include "track/report/report.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/path.h"
 #include "plot/curve_kind.h"
 #include "plot/draw/axis.h"
@@ -86,10 +87,9 @@ static double gpu_hours(const struct run_info *run)
 
     for (int i = 0; i < run->attempts; i++) {
         const struct attempt *a = &run->attempt[i];
-        const int64_t end = a->end_ms ? a->end_ms : a->beat_ms;
 
-        if (end > a->start_ms)
-            sum += (double)a->gpus * (double)(end - a->start_ms) / 3.6e6;
+        sum += (double)a->gpus *
+               attempt_seconds(run->folder, a, clock_wall_ms()) / 3600;
     }
     return sum;
 }
@@ -146,25 +146,23 @@ void facts_commands(const struct run_set *set, struct buf *out)
 void facts_sample(const struct run_info *run, struct buf *out)
 {
     enum { MOST = 1500 };
-    char *folder = xasprintf("%s/samples", run->artifacts), *path = NULL;
-    char newest[256] = "";
-    DIR *dir = opendir(folder);
+    char *folder = path_join(run->artifacts, "samples");
+    struct path_list l = { 0 };
+    const char *path = NULL;
 
+    path_list(&l, folder, ERR_IGNORED);
     /* steps have eight digits, so that names are in their order */
-    for (struct dirent *d; dir && (d = readdir(dir));)
-        if (str_ends(d->d_name, ".txt") && strcmp(d->d_name, newest) > 0)
-            snprintf(newest, sizeof newest, "%s", d->d_name);
-    if (dir)
-        closedir(dir);
-    if (*newest) {
-        path = xasprintf("%s/%s", folder, newest);
-        if (buf_read_open(
-                out, path_open_inside(path, run_info_inside(run), ERR_IGNORED),
-                path, (size_t)1 << 20, ERR_IGNORED) == 0 &&
-            out->len > MOST) {
-            buf_trim(out, MOST);
-            buf_str(out, "\n...\n");
-        }
+    for (size_t i = 0; i < l.n; i++)
+        if (str_ends(l.name[i], ".txt"))
+            path = path_listed(&l, i);
+    if (path &&
+        buf_read_open(out,
+                      path_open_inside(path, run_info_inside(run), ERR_IGNORED),
+                      path, (size_t)1 << 20, ERR_IGNORED) == 0 &&
+        out->len > MOST) {
+        buf_trim(out, MOST);
+        buf_str(out, "\n...\n");
     }
-    FREE(path, folder);
+    path_list_clear(&l);
+    free(folder);
 }

@@ -141,12 +141,7 @@ static int take_options(struct figure_request *f, struct site *s,
 {
     struct request *r = &f->request;
 
-    if (query_get(q, "x") && strcmp(query_get(q, "x"), "gpuhours") == 0) {
-        r->x = "gpuh";
-        buf_str(&f->options, " --x gpuh");
-    } else {
-        r->x = take_option(f, q, "x", "--x");
-    }
+    r->x = take_option(f, q, "x", "--x");
     r->smooth = take_option(f, q, "smooth", "--smooth");
     r->group_by = take_option(f, q, "group", "--group-by");
     r->mark = take_option(f, q, "mark", "--mark");

@@ -38,9 +38,7 @@ static const char *page_file_type(const char *name)
 {
     return str_ends(name, ".html")  ? "text/html; charset=utf-8"
            : str_ends(name, ".css") ? "text/css; charset=utf-8"
-           : str_ends(name, ".js")  ? "text/javascript; charset=utf-8"
-           : str_ends(name, ".svg") ? "image/svg+xml"
-                                    : "text/plain; charset=utf-8";
+                                    : "text/javascript; charset=utf-8";
 }
 
 const struct page_file *page_file_find(const char *name)
