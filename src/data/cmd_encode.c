@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,7 +50,7 @@ static const char *const invalid_words[] = { [ENCODE_INVALID_AUTO] = "auto",
                                                  "replace",
                                              NULL };
 
-static const char *tokenizer_path, *output;
+static const char *tokenizer_path, *output, *rules;
 static int format = SHARD_LLMC, holdout = HOLDOUT_DEFAULT;
 static int eot = ENCODE_EOT_FIRST, invalid = ENCODE_INVALID_AUTO;
 static int chat = CHAT_NONE;
@@ -85,6 +86,8 @@ static const struct opt encode_opts[] = {
     { 0, "invalid", "how", OPT_WORD, &invalid,
       "invalid UTF-8: raw, replace, auto: replace in JSON (default: auto)",
       invalid_words },
+    { 0, "clean", "file", OPT_STRING, &rules,
+      "leave out documents that the rules in FILE drop (gdata clean)" },
     { 0, "chat", "form", OPT_WORD, &chat,
       "encode conversations: chatml, llama3 or gemma", chat_forms },
     { 'n', "tokens", "count", OPT_LONG, &tokens, "stop after COUNT tokens",
@@ -110,7 +113,9 @@ struct encoding {
     struct tokenizer *tokenizer;
     struct chat_template chat;
     struct boundary_word *special; /* for in.special */
-    char hash[SHA256_TEXT];
+    struct clean clean;
+    char hash[SHA256_TEXT], clean_hash[SHA256_TEXT];
+    char *dropped; /* what the rules dropped, as lines of the lock, or NULL */
 };
 
 static int check_shares(struct err *e)
@@ -144,6 +149,8 @@ static int check_options(struct err *e)
                        "--split shard with --format raw needs --shard-tokens");
     if (shuffle >= 0 && eot != ENCODE_EOT_FIRST)
         return err_set(e, ERR_USAGE, "--shuffle needs --eot first");
+    if (chat != CHAT_NONE && rules)
+        return err_set(e, ERR_USAGE, "--chat and --clean exclude each other");
     if (chat != CHAT_NONE && (format == SHARD_RAW || special))
         return err_set(e, ERR_USAGE,
                        special ? "--chat and --special exclude each other"
@@ -193,6 +200,8 @@ static void hash_work(struct encoding *w, const struct path_list *files)
     hash_text(&h, w->in.where);
     sha256_add(&h, numbers, sizeof numbers);
     sha256_add(&h, shares, sizeof shares);
+    if (rules)
+        sha256_add(&h, w->clean.limit, sizeof w->clean.limit);
     for (size_t i = 0; i < files->n; i++) {
         struct stat st;
 
@@ -265,6 +274,7 @@ static int set_conf(struct encoding *w, struct err *e)
     c->eot = (enum encode_eot)eot;
     c->invalid = (enum encode_invalid)invalid;
     c->special = special;
+    c->clean = rules ? &w->clean : NULL;
     c->width = chat == CHAT_NONE ? shard_width(tokenizer_vocab(t)) : 4;
     c->tokens = tokens;
     c->val = val;
@@ -297,6 +307,7 @@ static int write_lock(const struct encoding *w, const struct sink *sink,
     memcpy(l.vocabulary, tokenizer_hash(w->tokenizer), SHA256_TEXT);
     l.ids = tokenizer_vocab(w->tokenizer);
     l.eot = eot_words[eot];
+    l.clean = w->dropped;
     got = lock_add_shards(&l, shard, n, w->conf.threads, e);
     if (got == 0)
         got = lock_write(&l, path, e);
@@ -320,56 +331,82 @@ static int print_files(const struct sink *sink, struct err *e)
     return table_finish(&t, 0, &style, e);
 }
 
-static void log_totals(const struct encode_corpus_stats *s, int64_t before,
-                       double secs)
+static void log_totals(const struct sink_state *s, int64_t before, double secs)
 {
     char a[NUM_TEXT], b[NUM_TEXT], c[NUM_TEXT];
 
-    log_info("%s, %s of text, %s in %.2f s (%.0f MB/s)",
+    log_info("%s, %s of text%s, %s in %.2f s (%.0f MB/s)",
              num_count(a, s->documents, "document"),
-             num_bytes(b, (double)s->text), num_count(c, s->tokens, "token"),
-             secs, (double)(s->text - before) / 1e6 / secs);
+             num_bytes(b, (double)s->text), rules ? " read" : "",
+             num_count(c, s->tokens, "token"), secs,
+             (double)(s->text - before) / 1e6 / secs);
 }
 
 /* If there are few documents, the hashes may put none of them into a subset. */
-static void warn_of_empty(const struct encoding *w,
-                          const struct encode_corpus_stats *s)
+static void warn_of_empty(const struct encoding *w, const struct sink_state *s,
+                          const int64_t *by_subset)
 {
     char n[NUM_TEXT];
 
     for (int i = 0; i < SUBSETS && holdout == HOLDOUT_HASH; i++)
-        if (w->out.subset[i] && s->by_subset[i] == 0)
+        if (w->out.subset[i] && by_subset[i] == 0)
             log_warn("\"%s\" is empty, because the hashes chose none of %s; "
                      "with so few documents, use --split tail",
                      w->out.subset[i], num_count(n, s->documents, "document"));
 }
 
+/* List what each rule dropped for the lock, and say how many all did. */
+static void list_dropped(struct encoding *w, const int64_t *dropped)
+{
+    struct buf lines = BUF_INIT;
+    char n[NUM_TEXT];
+    int64_t sum = 0;
+
+    buf_printf(&lines, "clean %s\n", w->clean_hash);
+    for (int i = 0; i < CLEAN_RULES; i++) {
+        sum += dropped[i];
+        if (!isnan(w->clean.limit[i]))
+            buf_printf(&lines, "dropped %s %g %lld\n", clean_name[i],
+                       w->clean.limit[i], (long long)dropped[i]);
+    }
+    w->dropped = buf_detach(&lines);
+    log_info("%s dropped by the rules in %s", num_count(n, sum, "document"),
+             rules);
+}
+
 static int encode_to(struct encoding *w, struct sink *sink,
-                     const struct sink_state *state, struct err *e)
+                     struct sink_state *state, struct err *e)
 {
     const double begin = clock_mono();
-    struct encode_corpus_stats stats;
+    const int64_t before = state->text;
+    int64_t by_subset[SUBSETS] = { 0 };
     struct corpus *corpus;
     int got;
 
     if (state->text > 0) {
         w->in.from = &state->place;
         w->in.had = state->documents;
+        for (int i = 0; i < CLEAN_RULES; i++)
+            w->in.had += state->dropped[i];
         w->in.had_bad = state->bad;
     }
     if (corpus_open(&corpus, &w->in, e) < 0)
         return -1;
-    got = encode_corpus(corpus, sink, &w->conf, state, &stats, e);
-    if (got == 0 && stats.tokens == 0)
-        got = err_set(e, ERR_INPUT, "there is no text in the input");
+    got = encode_corpus(corpus, sink, &w->conf, state, by_subset, e);
+    if (got == 0 && state->tokens == 0)
+        got = err_set(e, ERR_INPUT,
+                      rules ? "there is no text that the rules keep"
+                            : "there is no text in the input");
+    if (got == 0 && rules)
+        list_dropped(w, state->dropped);
     if (got == 0)
         got = sink_close(sink, e);
     if (got == 0 && shuffle < 0)
         got = write_lock(w, sink, e);
     if (got == 0) {
-        log_totals(&stats, state->text, clock_mono() - begin);
-        if (state->text == 0) /* else tokens of earlier runs are not counted */
-            warn_of_empty(w, &stats);
+        log_totals(state, before, clock_mono() - begin);
+        if (before == 0) /* else tokens of earlier runs are not counted */
+            warn_of_empty(w, state, by_subset);
         if (shuffle < 0 && log_shows(LOG_INFO))
             got = print_files(sink, e);
     }
@@ -564,7 +601,7 @@ static int encode_shuffled(struct encoding *w, struct err *e)
     int ret = 0;
 
     set_unshuffled(&u, w);
-    if (!is_unshuffled(&u)) {
+    if (rules || !is_unshuffled(&u)) { /* what they drop is counted */
         ret = encode_files(w, &u.conf, e);
         if (ret == 0 && u.conf.work)
             ret = save_bytes(u.done, u.conf.work, strlen(u.conf.work), e);
@@ -627,16 +664,19 @@ static int encode_input(struct encoding *w, struct err *e)
 static int encode_main(int argc, char **argv, struct err *e)
 {
     struct encoding w = { 0 };
+    int64_t size;
     int got;
 
     if (check_options(e) < 0 ||
+        (rules && (sha256_file(rules, w.clean_hash, &size, e) < 0 ||
+                   clean_load(&w.clean, rules, e) < 0)) ||
         corpus_conf_set(&w.in, &input, argv, argc, e) < 0 ||
         tokenizer_load(&w.tokenizer, tokenizer_path, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));
     sig_watch();
     got = encode_input(&w, e);
-    free(w.special);
+    FREE(w.special, w.dropped);
     tokenizer_free(w.tokenizer);
     return got;
 }

@@ -135,6 +135,63 @@ $(head -1 invalid.jsonl)
 END
 ok $? "a document that is kept keeps its bytes"
 
+# encode --clean: the same documents straight into shards
+gopher=$top/conf/clean-gopher.ini
+gdata bpe -q --vocab 400 -o tok many.jsonl 2>err
+# encode FOLDER [OPTION]... FILE
+encode() {
+    folder=$1
+    shift
+    gdata encode -q -T tok -o "$folder/x" --shard-tokens 20000 --val 0.1 \
+        --mark-every 0 "$@" >out 2>err
+}
+cp many.out kept.jsonl
+encode kept kept.jsonl && encode direct -j2 --clean "$gopher" many.jsonl
+is $? 0 "encode leaves out what the rules drop"
+for shard in kept/*.bin; do
+    cmp "$shard" "direct/${shard#*/}" || echo "$shard differs"
+done >out 2>&1
+ok $((! ($(ls kept | wc -l) == $(ls direct | wc -l)) || $(wc -l <out))) \
+    "the shards are those of the documents that clean keeps"
+gdata clean -q --rules "$gopher" -o many.out many.jsonl >counts 2>err
+{
+    echo "clean $(sha256sum <"$gopher" | cut -d' ' -f1)"
+    awk -F'\t' 'NR > 1 && $1 != "kept" { print $1, $2 }' counts
+} >want
+awk '$1 == "clean"; $1 == "dropped" { print $2, $4 }' direct/x.tokens.lock >got
+cmp want got >out 2>&1
+ok $? "the lock has the hash of the rules and what each dropped"
+gdata verify -T tok direct/x.tokens.lock >out 2>err
+is $? 0 "a lock with counts is verified"
+encode mixed -j2 --shuffle 7 --clean "$gopher" many.jsonl
+is "$(grep -c . mixed/x.tokens.lock)/$(grep ^dropped mixed/x.tokens.lock)" \
+    "$(grep -c . direct/x.tokens.lock)/$(grep ^dropped direct/x.tokens.lock)" \
+    "documents that are shuffled are counted alike"
+killed() {
+    rm -rf broken
+    for at in 1 4 9 20 45; do
+        strace -f -qq -e trace=write -e inject=write:signal=KILL:when=$at \
+            -o /dev/null gdata encode -q -T tok -o broken/x \
+            --shard-tokens 20000 --val 0.1 --mark-every 0 -j2 \
+            --clean "$gopher" many.jsonl >out 2>&1
+    done
+    encode broken --clean "$gopher" many.jsonl && diff -r direct broken
+}
+if strace -o /dev/null true 2>/dev/null; then
+    check "encode --clean killed five times comes to the same shards" killed
+else
+    skip "encode --clean killed five times comes to the same shards" "no strace"
+fi
+awk 'BEGIN { for (i = 0; i < 200000; i++) printf "a word " }' >long.txt
+encode long --clean three.ini long.txt
+like err "too long for --clean; gdata clean writes it as JSON Lines" \
+    "a document that is read in parts is refused"
+encode chat --clean three.ini --chat chatml many.jsonl
+like err "chat and --clean exclude each other" "conversations are not cleaned"
+printf '{"text": "one"}\n' >one.jsonl
+encode none --clean three.ini one.jsonl
+like err "there is no text that the rules keep" "nothing to keep is an error"
+
 # bad rules
 refused() {
     printf "$1" >bad.ini

@@ -45,7 +45,9 @@ struct clean {
 
 int clean_load(struct clean *, const char *path, struct err *);
 
-/* The first rule that a document breaks, or -1; *value is what this rule
+/* One that has tested nothing may be copied, for another thread.
+ *
+ * The first rule that a document breaks, or -1; *value is what this rule
  * compares with its limit. */
 int clean_test(struct clean *, const char *text, size_t n, double *value);
 

@@ -37,7 +37,7 @@ struct encoded_block {
     struct ids ids;            /* packed to the width of the shards */
     struct id_range *range;
     size_t n_ranges, ranges_room;
-    int64_t documents, bad, text;
+    int64_t documents, bad, text, dropped[CLEAN_RULES];
     struct encoded_block *next_spare;
 };
 
@@ -47,6 +47,7 @@ struct block_task {
     const struct corpus_block *from;
     struct encoded_block *to;
     int flags; /* of the encoder */
+    struct clean *rules;
 };
 
 /* Where the tail begins that is held out for validation, and for a test. */
@@ -170,6 +171,26 @@ static int subset_of(const struct block_task *t, const struct corpus_doc *d,
     return d->begins ? subset_of_hash(t->conf, d) : ENCODE_SAME;
 }
 
+/* Is the document dropped by a rule, which is then counted?  Or -1. */
+static int drop_doc(const struct block_task *t, const struct corpus_doc *d,
+                    struct err *e)
+{
+    double value;
+    int rule;
+
+    if (!t->rules)
+        return 0;
+    if (!d->begins || !d->ends)
+        return err_set(e, ERR_INPUT,
+                       "%s:%lld: this document is too long for --clean; "
+                       "gdata clean writes it as JSON Lines",
+                       t->from->file, (long long)d->line);
+    rule = clean_test(t->rules, d->text, d->len, &value);
+    if (rule >= 0)
+        t->to->dropped[rule]++;
+    return rule >= 0;
+}
+
 static int encode_doc(const struct block_task *t, const struct corpus_doc *d,
                       int64_t at, struct err *e)
 {
@@ -200,39 +221,28 @@ static int encode_doc(const struct block_task *t, const struct corpus_doc *d,
     return 0;
 }
 
-/* Convert ids to uint16 in place, eight at a time. */
+/* Convert ids to uint16 in place. */
 static void pack_ids(struct ids *ids)
 {
-    typedef int32_t wide __attribute__((vector_size(32)));
-    typedef uint16_t narrow __attribute__((vector_size(16)));
-    const int32_t *from = ids->id;
-    char *out = (char *)ids->id;
-    size_t i = 0;
+    for (size_t i = 0; i < ids->n; i++) {
+        const uint16_t id = (uint16_t)ids->id[i];
 
-    for (; i + 8 <= ids->n; i += 8) {
-        wide w;
-        narrow n;
-
-        memcpy(&w, from + i, sizeof w);
-        n = __builtin_convertvector(w, narrow);
-        memcpy(out + 2 * i, &n, sizeof n);
-    }
-    for (; i < ids->n; i++) {
-        const uint16_t id = (uint16_t)from[i];
-
-        memcpy(out + 2 * i, &id, sizeof id);
+        memcpy((char *)ids->id + 2 * i, &id, sizeof id);
     }
 }
 
-static int encode_block(struct encoder *enc, const struct encode_corpus_conf *c,
+static int encode_block(struct encoder *enc, struct clean *rules,
+                        const struct encode_corpus_conf *c,
                         const struct corpus_block *b, int64_t at,
                         struct encoded_block *r, struct err *e)
 {
     const bool replace = c->invalid == ENCODE_INVALID_REPLACE ||
                          (c->invalid == ENCODE_INVALID_AUTO && b->json);
-    const struct block_task t = { enc, c, b, r,
-                                  (replace ? ENCODER_REPLACE : 0) |
-                                      (c->special ? ENCODER_SPECIAL : 0) };
+    const int flags =
+        (replace ? ENCODER_REPLACE : 0) | (c->special ? ENCODER_SPECIAL : 0);
+    const struct block_task t = {
+        enc, c, b, r, flags, c->clean ? rules : NULL
+    };
 
     r->seq = b->seq;
     r->place = b->next;
@@ -241,8 +251,12 @@ static int encode_block(struct encoder *enc, const struct encode_corpus_conf *c,
     r->documents = 0;
     r->bad = b->bad;
     r->text = 0;
+    memset(r->dropped, 0, sizeof r->dropped);
     for (size_t i = 0; i < b->n; i++) {
-        if (encode_doc(&t, &b->doc[i], at + r->text, e) < 0)
+        const int drops = drop_doc(&t, &b->doc[i], e);
+
+        if (drops < 0 ||
+            (!drops && encode_doc(&t, &b->doc[i], at + r->text, e) < 0))
             return -1;
         r->text += (int64_t)b->doc[i].len;
     }
@@ -271,8 +285,8 @@ struct encode {
     atomic_bool stop; /* is also read without the lock */
     struct err err;
 
-    struct sink_state state; /* these belong to the thread that writes */
-    struct encode_corpus_stats stats;
+    struct sink_state *state; /* these belong to the thread that writes */
+    int64_t *by_subset;
     struct progress bar;
     bool bar_open;
     int64_t bar_at;
@@ -282,6 +296,7 @@ struct encode {
 struct encode_worker {
     struct encode *all;
     struct encoder *enc;
+    struct clean rules;
 };
 
 /* Show a progress bar if the work takes more than a moment. */
@@ -301,7 +316,7 @@ static void show_progress(struct encode *all)
     all->bar_open = true;
     all->bar_at = s.taken >> 20;
     snprintf(text, sizeof text, "%s tokens",
-             num_short(n, (double)all->state.tokens));
+             num_short(n, (double)all->state->tokens));
     progress_at(&all->bar, (long)(s.taken >> 20), text);
 }
 
@@ -309,7 +324,7 @@ static void show_progress(struct encode *all)
 static int write_block(struct encode *all, const struct encoded_block *r,
                        struct err *e)
 {
-    struct sink_state *const s = &all->state;
+    struct sink_state *const s = all->state;
     const int64_t most = all->conf->tokens;
     const char *p = (const char *)r->ids.id;
 
@@ -324,12 +339,14 @@ static int write_block(struct encode *all, const struct encoded_block *r,
             return -1;
         p += n * (size_t)all->conf->width;
         s->tokens += (int64_t)n;
-        all->stats.by_subset[s->subset] += (int64_t)n;
+        all->by_subset[s->subset] += (int64_t)n;
     }
     s->place = r->place;
     s->documents += r->documents;
     s->bad += r->bad;
     s->text += r->text;
+    for (int i = 0; i < CLEAN_RULES; i++)
+        s->dropped[i] += r->dropped[i];
     show_progress(all);
     if (most > 0 && s->tokens >= most)
         return 1;
@@ -443,7 +460,7 @@ static void encode_blocks(void *arg)
             break;
         if (got > 0) {
             r = empty_block(all);
-            got = encode_block(w->enc, all->conf, b, at, r, &e);
+            got = encode_block(w->enc, &w->rules, all->conf, b, at, r, &e);
             corpus_done(all->corpus, b);
         }
         if (got < 0) {
@@ -461,12 +478,18 @@ static int run_threads(struct encode *all, struct err *e)
     struct encode_worker *w = xcalloc((size_t)n, sizeof *w);
     struct piece_cache *cache = piece_cache_new(t);
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         w[i] = (struct encode_worker){ .all = all,
                                        .enc = encoder_new(t, cache, 0) };
+        if (all->conf->clean)
+            w[i].rules = *all->conf->clean;
+    }
     threads_run(encode_blocks, w, sizeof *w, n);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         encoder_free(w[i].enc);
+        if (all->conf->clean)
+            clean_clear(&w[i].rules);
+    }
     piece_cache_free(cache);
     free(w);
     if (all->err.kind == ERR_NONE)
@@ -493,7 +516,7 @@ static void free_blocks(struct encode *all)
  * the error of the server, or gets one after a signal. */
 static int stop_early(struct encode *all, struct err *e)
 {
-    const int64_t tokens = all->state.tokens;
+    const int64_t tokens = all->state->tokens;
     const bool signalled = e->kind == ERR_NONE;
     struct err why = { 0 };
     char n[NUM_TEXT];
@@ -506,7 +529,7 @@ static int stop_early(struct encode *all, struct err *e)
                                    "be resumed",
                                    n)
                          : -1;
-    if (sink_save_state(all->sink, &all->state, &why) < 0) {
+    if (sink_save_state(all->sink, all->state, &why) < 0) {
         if (signalled)
             *e = why;
         return -1;
@@ -520,8 +543,8 @@ static int stop_early(struct encode *all, struct err *e)
 
 int encode_corpus(struct corpus *corpus, struct sink *sink,
                   const struct encode_corpus_conf *conf,
-                  const struct sink_state *from,
-                  struct encode_corpus_stats *stats, struct err *e)
+                  struct sink_state *state, int64_t by_subset[SUBSETS],
+                  struct err *e)
 {
     struct encode all = {
         .corpus = corpus,
@@ -530,8 +553,9 @@ int encode_corpus(struct corpus *corpus, struct sink *sink,
         .take_lock = PTHREAD_MUTEX_INITIALIZER,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .space = PTHREAD_COND_INITIALIZER,
-        .text_at = from->text,
-        .state = *from,
+        .text_at = state->text,
+        .state = state,
+        .by_subset = by_subset,
         .begin = clock_mono(),
     };
     int got;
@@ -542,10 +566,6 @@ int encode_corpus(struct corpus *corpus, struct sink *sink,
     if ((got == 0 && sig_caught() && !all.stop) ||
         (got < 0 && e->kind == ERR_REMOTE))
         got = stop_early(&all, e);
-    *stats = all.stats;
-    stats->documents = all.state.documents;
-    stats->text = all.state.text;
-    stats->tokens = all.state.tokens;
     free_blocks(&all);
     return got;
 }

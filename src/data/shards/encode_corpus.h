@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "data/corpus/clean.h"
 #include "data/corpus/corpus.h"
 #include "data/shards/sink.h"
 #include "data/token/tokenizer.h"
@@ -13,7 +14,7 @@
  *
  *      struct encode_corpus_conf conf = { .tokenizer = t, ... };
  *
- *      got = encode_corpus(corpus, sink, &conf, &state, &stats, e);
+ *      got = encode_corpus(corpus, sink, &conf, &state, by_subset, e);
  *
  * Each thread takes a block of documents, encodes it, and puts the ids into a
  * ring in the order of the input.  The thread that completes the next block in
@@ -40,6 +41,7 @@ struct encode_corpus_conf {
     bool special;                     /* recognise special tokens in the text */
     const struct chat_template *chat; /* for conversations, or NULL; only ids
                                        * of answers are to be predicted */
+    const struct clean *clean;        /* rules that drop documents, or NULL */
     int width;                        /* bytes of an id */
     int64_t tokens;                   /* stop after this many; 0: at the end */
     double val, test;                 /* shares of the text */
@@ -47,12 +49,7 @@ struct encode_corpus_conf {
                        * the hashes of documents */
 };
 
-struct encode_corpus_stats {
-    int64_t documents, text, tokens;
-    int64_t by_subset[SUBSETS]; /* tokens, in this run */
-};
-
+/* From the state on, which is changed; tokens are added to by_subset. */
 int encode_corpus(struct corpus *, struct sink *,
-                  const struct encode_corpus_conf *,
-                  const struct sink_state *from, struct encode_corpus_stats *,
-                  struct err *);
+                  const struct encode_corpus_conf *, struct sink_state *,
+                  int64_t by_subset[SUBSETS], struct err *);

@@ -217,6 +217,8 @@ int lock_write(struct lock *l, const char *path, struct err *e)
         fprintf(s.fp, "vocabulary %s %lld\n", l->vocabulary, (long long)l->ids);
     if (l->eot)
         fprintf(s.fp, "eot %s\n", l->eot);
+    if (l->clean)
+        fputs(l->clean, s.fp);
     for (size_t i = 0; i < l->n; i++) {
         const struct lock_entry *entry = &l->entry[i];
 
@@ -247,7 +249,8 @@ static int load_line(struct lock *l, char *line)
     char *role = next_word(&line), *source = strchr(role, ':');
     const char *sha256, *size;
 
-    if (!*role || *role == '#')
+    if (!*role || *role == '#' || strcmp(role, "clean") == 0 ||
+        strcmp(role, "dropped") == 0)
         return 0;
     if (strcmp(role, "command") == 0 || strcmp(role, "eot") == 0) {
         *(*role == 'c' ? &l->command : &l->eot) = arena_strdup(&l->mem, line);

@@ -15,6 +15,8 @@
  *      command gdata encode --tokenizer tok -o data/c4 ...
  *      vocabulary 2c26b46b... 50257
  *      eot first
+ *      clean 8d969eef...
+ *      dropped gopher.words_min 50 321
  *      text 9f86d081...  1115394 corpus/train.jsonl
  *      fit 9f86d081...  1115394 corpus/train.jsonl
  *      eval 60303ae2...  61303 corpus/val.jsonl
@@ -30,8 +32,9 @@
  *
  * The vocabulary is the tokenizer_hash() and the number of ids of the tokenizer
  * that encoded the shards, and eot tells where documents have their end-of-text
- * token.  gdata encode writes these to a lock of its own, which is called
- * PREFIX.tokens.lock.
+ * token.  With --clean, the lock has the hash of the file of rules, and of each
+ * rule the limit and how many documents it dropped; these are not read.  gdata
+ * encode writes all this to a lock of its own, called PREFIX.tokens.lock.
  */
 enum lock_role {
     LOCK_TEXT, /* what the tokens were encoded from */
@@ -55,8 +58,9 @@ struct lock {
     const char *folder;  /* paths are relative to it */
     const char *command; /* or NULL */
     char vocabulary[SHA256_TEXT];
-    int64_t ids;     /* of the vocabulary; 0: it is not known */
-    const char *eot; /* first, last, none, or NULL */
+    int64_t ids;       /* of the vocabulary; 0: it is not known */
+    const char *eot;   /* first, last, none, or NULL */
+    const char *clean; /* lines about dropped documents, to write; or NULL */
     struct lock_entry *entry;
     size_t n, room;
 };

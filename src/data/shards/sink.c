@@ -140,7 +140,7 @@ static int lock_names(struct sink *s, struct err *e)
     return ret;
 }
 
-/* Two lines, then one for each subset.  False if the text is something else. */
+/* Two lines, one for each subset, and counts by rule.  False for other text. */
 static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
 {
     const char *p = text;
@@ -148,7 +148,7 @@ static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
     int used = 0, inside;
     uint64_t file;
 
-    if (sscanf(p, "gdata-encode 3 %79s%n", work, &used) != 1 ||
+    if (sscanf(p, "gdata-encode 4 %79s%n", work, &used) != 1 ||
         strcmp(work, s->conf.work) != 0)
         return false;
     p += used;
@@ -170,6 +170,9 @@ static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
             return false;
         p += used;
     }
+    for (int i = 0; i < CLEAN_RULES; i++, p += used)
+        if (sscanf(p, "%" SCNd64 "%n", &m->dropped[i], &used) != 1)
+            return false;
     return m->subset < SUBSETS;
 }
 
@@ -305,7 +308,7 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
             return -1;
     if (save_open(&save, s->state_path, e) < 0)
         return -1;
-    fprintf(save.fp, "gdata-encode 3 %s\n", s->conf.work);
+    fprintf(save.fp, "gdata-encode 4 %s\n", s->conf.work);
     fprintf(save.fp,
             "at %zu %" PRId64 " %" PRId64 " %d %" PRId64 " %" PRId64 " %" PRId64
             " %" PRId64 " %d\n",
@@ -320,6 +323,8 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
         fprintf(save.fp, "split %" PRId64 " %" PRId64 " %s\n", t->number, t->n,
                 sum);
     }
+    for (int i = 0; i < CLEAN_RULES; i++)
+        fprintf(save.fp, "%" PRId64 " ", m->dropped[i]);
     if (save_commit(&save, e) < 0) {
         /* it may be there if only the last sync failed */
         s->has_state = s->has_state || access(s->state_path, F_OK) == 0;

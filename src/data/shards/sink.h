@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "data/corpus/clean.h"
 #include "data/corpus/corpus.h"
 #include "data/shards/shard.h"
 
@@ -50,6 +51,7 @@ struct sink_conf {
 struct sink_state {
     struct corpus_place place;
     int64_t documents, bad, text, tokens; /* so far; bad lines */
+    int64_t dropped[CLEAN_RULES];         /* documents, by rule */
     int subset;                           /* of an incomplete document */
 };
 
