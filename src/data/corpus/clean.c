@@ -461,15 +461,6 @@ static size_t repeated_grams(struct grams *g, size_t n)
     return chars;
 }
 
-static double grams_share(struct grams *g, int rule, const struct counts *k)
-{
-    const size_t n = (size_t)(rule - CLEAN_TOP_2 + 2);
-
-    return (double)(rule < CLEAN_GRAMS_5 ? top_grams(g, n)
-                                         : repeated_grams(g, n)) /
-           (double)k->chars;
-}
-
 int clean_test(struct clean *c, const char *text, size_t n, double *value)
 {
     const struct counts k = read_text(&c->grams, (const uint8_t *)text, n);
@@ -499,9 +490,11 @@ int clean_test(struct clean *c, const char *text, size_t n, double *value)
             measure_pieces(values, &k, text, n);
         if (isnan(c->limit[i]))
             continue;
-        *value = i >= CLEAN_TOP_2 && i <= CLEAN_GRAMS_10
-                     ? grams_share(&c->grams, i, &k)
-                     : values[i]; /* comparisons with NaN are false */
+        *value = values[i]; /* comparisons with NaN are false */
+        if (i >= CLEAN_TOP_2 && i <= CLEAN_GRAMS_10)
+            *value = (double)(i < CLEAN_GRAMS_5 ? top_grams : repeated_grams)(
+                         &c->grams, (size_t)(i - CLEAN_TOP_2 + 2)) /
+                     (double)k.chars;
         if (rules[i].kind == LEAST ? *value < c->limit[i]
                                    : *value > c->limit[i])
             return i;

@@ -328,7 +328,6 @@ static void report_skipped(const struct corpus *c)
 
     if (c->where)
         report_left_out(c);
-
     if (s->bad_lines > 0)
         log_warn("skipped %s", num_count(n, s->bad_lines, "bad line"));
     if (s->bad_files > 0)

@@ -2,7 +2,6 @@
 #include "data/shards/lock.h"
 
 #include <glob.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,8 +104,6 @@ struct hashing {
     struct lock_entry *entry;
     size_t n;
     atomic_size_t next;
-    pthread_mutex_t lock;
-    struct err err;
 };
 
 static void hash_shards(void *arg)
@@ -114,24 +111,16 @@ static void hash_shards(void *arg)
     struct hashing *h = arg;
     size_t i;
 
-    while ((i = atomic_fetch_add(&h->next, 1)) < h->n) {
-        struct lock_entry *entry = &h->entry[i];
-        struct err e = { 0 };
-
-        if (sha256_file(h->path[i], entry->sha256, &entry->size, &e) < 0) {
-            pthread_mutex_lock(&h->lock);
-            h->err = e;
-            pthread_mutex_unlock(&h->lock);
-        }
-    }
+    while ((i = atomic_fetch_add(&h->next, 1)) < h->n)
+        if (sha256_file(h->path[i], h->entry[i].sha256, &h->entry[i].size,
+                        ERR_IGNORED) < 0)
+            h->entry[i].size = -1;
 }
 
 int lock_add_shards(struct lock *l, char *const *path, size_t n, int threads,
                     struct err *e)
 {
-    struct hashing h = { .path = path,
-                         .n = n,
-                         .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct hashing h = { .path = path, .n = n };
     const size_t had = l->n;
 
     for (size_t i = 0; i < n; i++)
@@ -139,10 +128,11 @@ int lock_add_shards(struct lock *l, char *const *path, size_t n, int threads,
             return -1;
     h.entry = l->entry + had;
     threads_run(hash_shards, &h, 0, n < (size_t)threads ? (int)n : threads);
-    if (h.err.kind == ERR_NONE)
-        return 0;
-    *e = h.err;
-    return -1;
+    for (size_t i = 0; i < n; i++) /* the error is that of another try */
+        if (h.entry[i].size < 0 &&
+            sha256_file(path[i], h.entry[i].sha256, &h.entry[i].size, e) < 0)
+            return -1;
+    return 0;
 }
 
 static int add_source(struct lock *l, const struct source_part *p,

@@ -133,7 +133,7 @@ static int npy_fields(struct shard *s, const char *dict, struct err *e)
 static int read_npy(struct shard *s, struct err *e)
 {
     const unsigned char *m = s->map;
-    const size_t fixed = s->size > 6 && m[6] >= 2 ? 12 : 10;
+    const size_t fixed = 10;
     size_t len, bytes;
     char *dict;
     int ret;
@@ -141,18 +141,13 @@ static int read_npy(struct shard *s, struct err *e)
     if (s->size < 12)
         return err_set(e, ERR_INPUT, "%s: the NumPy header is incomplete",
                        s->path);
-    if (m[6] < 1 || m[6] > 3)
+    if (m[6] != 1)
         return err_set(e, ERR_INPUT, "%s: NumPy format %d.%d is not supported",
                        s->path, m[6], m[7]);
     len = (size_t)m[8] | (size_t)m[9] << 8;
-    if (fixed == 12)
-        len |= (size_t)m[10] << 16 | (size_t)m[11] << 24;
     if (len > s->size - fixed)
         return err_set(e, ERR_INPUT, "%s: the NumPy header is incomplete",
                        s->path);
-    if (len > 65536)
-        return err_set(e, ERR_INPUT, "%s: the NumPy header has %zu bytes",
-                       s->path, len);
     dict = xstrndup((const char *)m + fixed, len);
     s->format = SHARD_NPY;
     ret = npy_fields(s, dict, e);

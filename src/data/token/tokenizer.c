@@ -251,7 +251,6 @@ static int32_t find_eot(const struct tokenizer *t)
         "<|endoftext|>", "<|end_of_text|>", "<|begin_of_text|>",
         "</s>",          "<|im_end|>",      "<eos>",
     };
-
     int32_t id = -1;
 
     for (size_t k = 0; id < 0 && k < sizeof names / sizeof names[0]; k++)

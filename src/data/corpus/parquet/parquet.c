@@ -34,30 +34,18 @@ struct page {
     bool plain; /* version 2 and not compressed */
 };
 
-static void read_data_header(struct thrift *t, struct page *g)
+static void read_data_header(struct thrift *t, struct page *g, bool second)
 {
-    int64_t *const to[] = { [1] = &g->values, [2] = &g->encoding };
+    int64_t *to[] = { [1] = &g->values, [5] = &g->levels, [6] = &g->repeats };
     struct thrift_field f;
 
+    to[second ? 4 : 2] = &g->encoding;
     thrift_begin(t);
     while (thrift_field(t, &f))
-        thrift_store(t, &f, to, 3);
-}
-
-static void read_data_header_2(struct thrift *t, struct page *g)
-{
-    int64_t *const to[] = { [1] = &g->values,
-                            [4] = &g->encoding,
-                            [5] = &g->levels,
-                            [6] = &g->repeats };
-    struct thrift_field f;
-
-    thrift_begin(t);
-    while (thrift_field(t, &f))
-        if (f.id == 7)
+        if (second && f.id == 7)
             g->plain = f.type == THRIFT_FALSE;
         else
-            thrift_store(t, &f, to, 7);
+            thrift_store(t, &f, to, second ? 7 : 3);
 }
 
 /* Read the header at *at, and move past it.  Its sizes fit together, and into
@@ -72,10 +60,8 @@ static int read_page_header(struct page *g, const uint8_t **at,
     *g = (struct page){ .type = -1 };
     thrift_begin(&t);
     while (thrift_field(&t, &f))
-        if (f.id == 5 || f.id == 7)
-            read_data_header(&t, g);
-        else if (f.id == 8)
-            read_data_header_2(&t, g);
+        if (f.id == 5 || f.id == 7 || f.id == 8)
+            read_data_header(&t, g, f.id == 8);
         else
             thrift_store(&t, &f, to, 4);
     *at = t.at;
