@@ -12,6 +12,7 @@
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/leak.h"
 #include "store/read/runs.h"
@@ -23,6 +24,7 @@
 #include "trainer/training/multiple_choice.h"
 
 static const char *data, *questions, *task_list, *documents, *train_text;
+static const char *per_token;
 static int64_t sequences, stride, limit;
 static struct trained_model model;
 static struct table_style style;
@@ -45,6 +47,8 @@ static const struct opt eval_opts[] = {
       "evaluate on the documents in PATH, and keep the losses of each" },
     { 0, "train-text", "path", OPT_STRING, &train_text,
       "with --documents, mark those that occur in this training text" },
+    { 0, "per-token", "file", OPT_STRING, &per_token,
+      "with --documents, write the log-probability of each token to FILE" },
     { 'b', "micro-batch", "n", OPT_LONG, &model.micro_batch,
       "process N sequences at a time (default: train.micro_batch)" },
     TRAINED_MODEL_OPTS_TO_COMPUTE(model),
@@ -195,6 +199,8 @@ static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
  * The artifact has a line for each document, with tabs between: FILE:LINE, the
  * number of losses, their mean, "whole" or "part" if the text of --train-text
  * contains so much of it, and the losses with blanks between them.
+ *
+ * With --per-token, there is a file instead, with a line for each token.
  */
 enum { POSITIONS = 24 }; /* 1, 2-3, 4-7 ... */
 
@@ -245,8 +251,9 @@ static int bucket_of(int64_t position)
     return k;
 }
 
-/* Append the losses to a text, and add them up. */
-static double score_tokens(struct reading *r, int64_t at, struct buf *losses)
+/* Append the losses, or lines of --per-token, to a text, and add them up. */
+static double score_tokens(struct reading *r, const struct corpus_doc *d,
+                           int64_t at, struct buf *losses)
 {
     const struct engine *eng = r->engine;
     const int64_t left = (int64_t)r->ids.n - 1 - at;
@@ -259,7 +266,12 @@ static double score_tokens(struct reading *r, int64_t at, struct buf *losses)
         sum += loss;
         r->loss[k] += loss;
         r->tokens[k]++;
-        buf_printf(losses, "%s%.5g", losses->len ? " " : "", loss);
+        if (per_token)
+            buf_printf(&r->kept, "%s:%lld\t%lld\t%d\t%.9g\n", d->file,
+                       (long long)d->line, (long long)(at + t + 1),
+                       r->ids.id[at + t + 1], -loss);
+        else
+            buf_printf(losses, "%s%.5g", losses->len ? " " : "", loss);
     }
     return sum;
 }
@@ -300,12 +312,12 @@ static int score_document(void *arg, const struct corpus_doc *d, struct err *e)
          at += eng->gpt.B * eng->gpt.T) {
         ret = engine_forward(eng, set_sequences(eng, &r->ids, at), e);
         if (ret == 0)
-            sum += score_tokens(r, at, &losses);
+            sum += score_tokens(r, d, at, &losses);
     }
+    r->documents += r->ids.n > 1;
     if (ret == 0 && losses.len > 0) {
         const int64_t n = (int64_t)r->ids.n - 1;
 
-        r->documents++;
         buf_printf(&r->kept, "%s:%lld\t%lld\t%.9g\t%s\t%s\n", d->file,
                    (long long)d->line, (long long)n, sum / (double)n,
                    find_leak(r, d), losses.s);
@@ -417,6 +429,8 @@ static int evaluate_documents(struct engine *eng, struct table *t,
     if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "documents need a tokenizer; set data.tokenizer");
+    if (per_token)
+        buf_str(&r.kept, "document\ttoken\tid\tlogprob\n");
     ret = read_documents(&r, e);
     for (int k = 0; k < POSITIONS; k++)
         sum += r.loss[k];
@@ -425,7 +439,8 @@ static int evaluate_documents(struct engine *eng, struct table *t,
     if (ret == 0)
         add_positions(t, &r);
     if (ret == 0 && eng->coll.rank == 0)
-        ret = keep_in_run(&r.kept, e);
+        ret = per_token ? save_bytes(per_token, r.kept.s, r.kept.len, e)
+                        : keep_in_run(&r.kept, e);
     buf_clear(&r.kept);
     return ret;
 }
@@ -453,17 +468,23 @@ static int evaluate(struct engine *eng, struct err *e)
 
 static int eval_main(int argc, char **argv, struct err *e)
 {
-    if (train_text && !documents)
-        return err_set(e, ERR_USAGE, "--train-text needs --documents");
+    if ((train_text || per_token) && !documents)
+        return err_set(e, ERR_USAGE, "%s needs --documents",
+                       train_text ? "--train-text" : "--per-token");
+    if (train_text && per_token)
+        return err_set(e, ERR_USAGE,
+                       "--train-text and --per-token exclude each other");
     return trained_model_run(&model, argc, argv, evaluate, e);
 }
 
 static void confine_eval(void)
 {
-    char *store = documents ? trained_model_store(&model) : NULL;
+    char *folder = per_token   ? path_of_output(per_token)
+                   : documents ? trained_model_store(&model)
+                               : NULL;
 
-    trained_model_confine(&model, store);
-    free(store);
+    trained_model_confine(&model, folder);
+    free(folder);
 }
 
 const struct cmd cmd_eval = {

@@ -65,6 +65,31 @@ is "$(awk -F '\t' '{ printf "%s %s %.4f\n", $1, $2, $3 }' one.out)" \
     "$(awk -F '\t' '{ printf "%s %s %.4f\n", $1, $2, $3 }' late.out)" \
     "the losses do not depend on the micro-batch"
 
+check "the tokens of documents are written to a file" \
+    gtrain eval late --documents test.jsonl --device cpu --per-token tokens.tsv
+is "$(head -n 1 tokens.tsv | tr '\t' ' ')" "document token id logprob" \
+    "the first line of the file names the columns"
+awk -F '\t' 'NR == FNR { n = split($5, x, " ")
+        for (i = 1; i <= n; i++)
+            loss[$1, i] = x[i]
+        left += n; next }
+    FNR > 1 { d = loss[$1, $2] + $4; left--
+        bad += !(($1, $2) in loss) || d * d > 1e-6 }
+    END { exit bad || left || NR < 100 }' kept tokens.tsv
+ok $? "each token of each document has its log-probability" "$(head tokens.tsv)"
+sed -n 16p test.jsonl >last.jsonl
+gdata encode -q -T tok -o last last.jsonl >out 2>&1
+is "$(awk -F '\t' '$1 == "test.jsonl:16" { print $3 }' tokens.tsv)" \
+    "$(od -An -v -tu2 -j1024 last_000000.bin | xargs -n 1 | sed 1d)" \
+    "the ids are those of the tokens" "$(cat out)"
+gtrain eval late --per-token x.tsv >out 2>&1
+is "$? $(cat out)" "2 gtrain: --per-token needs --documents" \
+    "--per-token without documents is refused"
+gtrain eval late --documents test.jsonl --device cpu --per-token no/x.tsv \
+    >out 2>&1
+test $? -ne 0 && grep -q "no/x.tsv" out && test ! -e no
+ok $? "a folder that does not exist is refused" "$(cat out)"
+
 gtrain eval late --documents test.jsonl --train-text text.jsonl --device cpu \
     >out 2>&1
 gtrack compare early late --documents test.jsonl --tsv --no-header >out 2>err
