@@ -241,6 +241,71 @@ static void test_step_check(void)
        "an overflow under a loss scale is only skipped");
 }
 
+/* ---- the noise of the gradient --------------------------------------- */
+
+/* A gradient has 100 components of mean 0.3, and those of a token deviate from
+ * it with variance 2, so that the noise scale is 200 / 9. */
+enum { NOISY = 100, NOISY_STEPS = 4000 };
+
+static double sum_of_squares(const double *x)
+{
+    double sum = 0;
+
+    for (int k = 0; k < NOISY; k++)
+        sum += x[k] * x[k];
+    return sum;
+}
+
+/* The sum of 12 uniform numbers, less their mean, is nearly normal. */
+static double draw_normal(uint64_t *state)
+{
+    double sum = -6;
+
+    for (int i = 0; i < 12; i++) {
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        sum += (double)(*state >> 11) * 0x1p-53;
+    }
+    return sum;
+}
+
+static void test_noise(void)
+{
+    const double batch[2] = { 8, 32 }, want = 200.0 / 9;
+    double mean[2] = { 0 }, sum = 0, one[2] = { 0 };
+    const double exact[2] = { 9 + 200.0 / 8, 9 + 200.0 / 32 };
+    const double equal[2] = { 32, 32 }, bad[2] = { 1, (double)INFINITY };
+    uint64_t state = 7;
+
+    ok(isnan(step_noise_scale(mean)),
+       "before the first step, no noise is known");
+    step_add_noise(one, batch, exact);
+    ok(fabs(step_noise_scale(one) - want) < 1e-9,
+       "the noise scale of expected norms is that of the gradient");
+    step_add_noise(one, equal, exact);
+    step_add_noise(one, batch, bad);
+    ok(fabs(step_noise_scale(one) - want) < 1e-9,
+       "a step of one micro-batch, or with a norm that is infinite, adds no "
+       "noise");
+    for (int i = 0; i < NOISY_STEPS; i++) {
+        double part[NOISY], whole[NOISY], sumsq[2];
+
+        /* the large batch has the small one in it */
+        for (int k = 0; k < NOISY; k++) {
+            part[k] = 0.3 + draw_normal(&state) * sqrt(2 / batch[0]);
+            whole[k] = (part[k] + 3 * (0.3 + draw_normal(&state) *
+                                                 sqrt(2 / (3 * batch[0])))) /
+                       4;
+        }
+        sumsq[0] = sum_of_squares(part);
+        sumsq[1] = sum_of_squares(whole);
+        step_add_noise(mean, batch, sumsq);
+        sum += step_noise_scale(mean) / NOISY_STEPS;
+    }
+    ok(fabs(sum / want - 1) < 0.02,
+       "the noise scale of random gradients is 200 / 9, but for 2 %%");
+    diag("it is %g on average", sum);
+}
+
 /* Logits of a model that has diverged.  A comparison with NaN is always false,
  * so sorting them might never end. */
 static void test_nonfinite(void)
@@ -500,6 +565,7 @@ int main(void)
     test_differences();
     test_memory();
     test_step_check();
+    test_noise();
     test_draw();
     test_peak();
     test_tensors();

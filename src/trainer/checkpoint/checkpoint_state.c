@@ -126,6 +126,8 @@ char *checkpoint_state_text(const struct engine *eng, const char *run_id)
     }
     if (isfinite(s->best_loss))
         json_object_set_new(o, "best_loss", json_real(s->best_loss));
+    if (s->noise[1] != 0.0)
+        json_object_set_new(o, "noise", pack_numbers(s->noise, 2));
     for (int i = 0; i < DUES; i++)
         if (s->due >> i & 1)
             json_object_set_new(o, dues[i], json_true());
@@ -388,6 +390,7 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
 
             *n = json_integer_value(json_object_get(o, counts[i].key));
         }
+        unpack_numbers(json_object_get(o, "noise"), eng->state.noise, 2);
         eng->recent.n =
             unpack_numbers(json_object_get(o, "recent_losses"),
                            eng->recent.loss, (int)eng->set->train.spike_window);

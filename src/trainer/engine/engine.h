@@ -51,6 +51,7 @@ struct engine {
         double best_loss;   /* of validation; infinite at first */
         int64_t best_step;
         int64_t bad_evals; /* validations since */
+        double noise[2];   /* see step_add_noise() */
         int due; /* what a signal kept from being done: enum engine_due */
     } state;
     struct engine_recent {   /* so, too: what step_judge() judges by */

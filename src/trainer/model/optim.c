@@ -241,10 +241,7 @@ static struct tensor view_of(const struct region *r, enum dtype type,
     return t;
 }
 
-/* Indices in the region of sums. */
-enum { SUM_SQUARES, SUM_LOSSES };
-
-static struct tensor sum_view(const struct optim *o, int which)
+static struct tensor sum_view(const struct optim *o, enum optim_sum which)
 {
     struct tensor t = tensor_vector((double *)o->sum.data + which, DT_F64, 1);
 
@@ -255,28 +252,38 @@ static struct tensor sum_view(const struct optim *o, int which)
 void optim_add_losses(struct optim *o, const struct tensor *losses, bool first)
 {
     struct dev *dev = o->graph->dev;
-    struct tensor sum = sum_view(o, SUM_LOSSES);
+    struct tensor sum = sum_view(o, OPTIM_LOSSES);
 
     sum.overwrite = first;
     dev->ops->sum(dev, &sum, losses);
 }
 
-void optim_read_losses(struct optim *o)
+void optim_add_squares(struct optim *o, void *to, float *grad, int64_t n,
+                       bool first)
 {
     struct dev *dev = o->graph->dev;
-    const struct tensor sum = sum_view(o, SUM_LOSSES);
+    const struct tensor part = tensor_vector(grad, DT_F32, n);
+    struct tensor sum = tensor_vector(to, DT_F64, 1);
 
-    dev->type->get(dev, &o->losses, sum.data, sizeof o->losses);
+    sum.overwrite = first;
+    dev->ops->sumsq(dev, &sum, &part);
+}
+
+void optim_read_sums(struct optim *o)
+{
+    struct dev *dev = o->graph->dev;
+    const double *sum = o->sum.data;
+
+    dev->type->get(dev, &o->losses, sum + OPTIM_LOSSES, sizeof *sum);
+    dev->type->get(dev, &o->first_sumsq, sum + OPTIM_FIRST, sizeof *sum);
 }
 
 void optim_measure(struct optim *o)
 {
-    struct dev *dev = o->graph->dev;
-    struct tensor sum = sum_view(o, SUM_SQUARES);
-    const struct tensor all =
-        tensor_vector(o->graph->grads.data, DT_F32, o->graph->count);
+    struct graph *g = o->graph;
+    struct dev *dev = g->dev;
 
-    dev->ops->sumsq(dev, &sum, &all);
+    optim_add_squares(o, o->sum.data, g->grads.data, g->count, true);
     dev->type->get(dev, &o->sumsq, o->sum.data, sizeof o->sumsq);
 }
 
@@ -446,8 +453,8 @@ static void update_range(struct optim *o, const struct optim_range *r,
 void optim_step(struct optim *o, double lr, double scale)
 {
     const struct optim_settings *c = o->conf;
-    const struct tensor sum = sum_view(o, SUM_SQUARES);
-    const struct tensor losses = sum_view(o, SUM_LOSSES);
+    const struct tensor sum = sum_view(o, OPTIM_SQUARES);
+    const struct tensor losses = sum_view(o, OPTIM_LOSSES);
 
     o->steps++;
     for (int i = 0; i < o->n_ranges; i++) {

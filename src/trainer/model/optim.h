@@ -10,7 +10,7 @@
  *      optim_open(&o, e)
  *      optim_add_losses(&o, losses, first);    of each micro-batch
  *      optim_measure(&o);              compute the norm
- *      optim_read_losses(&o);
+ *      optim_read_sums(&o);
  *      dev_sync(...)
  *      optim_norm(&o, scale)           the norm before clipping
  *      optim_step(&o, lr, scale);      clip and update
@@ -67,6 +67,10 @@ struct optim_range {
     struct param_rates rates;
 };
 
+/* What the region of sums has: of the gradient and of that of the first
+ * micro-batch, the squares. */
+enum optim_sum { OPTIM_SQUARES, OPTIM_LOSSES, OPTIM_FIRST };
+
 struct optim {
     const struct optim_settings *conf;
     struct graph *graph;
@@ -81,6 +85,7 @@ struct optim {
     double decay_left, momentum;
     double sumsq;         /* on the host, after a sync */
     double losses;        /* the sum of the losses, likewise */
+    double first_sumsq;   /* of the gradient of the first micro-batch */
     bool needs_losses;    /* to be finite */
     int64_t steps;        /* updates made */
     bool rounds_randomly; /* the 16-bit copies of weights */
@@ -104,7 +109,10 @@ int optim_open(struct optim *, struct err *);
 void optim_close(struct optim *);
 
 void optim_add_losses(struct optim *, const struct tensor *, bool first);
-void optim_read_losses(struct optim *);
+/* Add squares up at `to`, on the device, from zero if they are the first. */
+void optim_add_squares(struct optim *, void *to, float *grad, int64_t n,
+                       bool first);
+void optim_read_sums(struct optim *);
 void optim_measure(struct optim *);
 /* Set the norm from a sum of squares that is already known. */
 void optim_set_norm(struct optim *, double sumsq);

@@ -225,6 +225,9 @@ void parallel_ready(void *arg, struct graph *g, int unit)
     if (!parallel_sums_now(p))
         return;
     s = &p->unit[unit];
+    if (p->first && p->coll->rank == 0)
+        optim_add_squares(p->optim, (double *)p->optim->sum.data + OPTIM_FIRST,
+                          grads_of(p, unit), g->unit[unit].count, unit == 0);
     if (!parallel_sums_each(p) && p->mode == PARALLEL_DDP)
         coll_sum(p->coll, grads_of(p, unit), g->unit[unit].count);
     else
@@ -235,17 +238,6 @@ void parallel_ready(void *arg, struct graph *g, int unit)
 
 /* ---- the norm -------------------------------------------------------- */
 
-static void add_squares(struct parallel *p, float *g, int64_t n, double *out,
-                        bool overwrite)
-{
-    struct dev *dev = p->graph->dev;
-    const struct tensor part = tensor_vector(g, DT_F32, n);
-    struct tensor sum = tensor_vector(out, DT_F64, 1);
-
-    sum.overwrite = overwrite;
-    dev->ops->sumsq(dev, &sum, &part);
-}
-
 /* The sum of squares of each own chunk of a unit; out[0] is its first chunk. */
 static void measure_chunks(struct parallel *p, int unit, double *out)
 {
@@ -253,8 +245,9 @@ static void measure_chunks(struct parallel *p, int unit, double *out)
     const int rank = p->coll->rank;
 
     for (int k = s->bound_chunk[rank]; k < s->bound_chunk[rank + 1]; k++)
-        add_squares(p, own_acc(p, unit) + (s->chunk[k].at - s->bounds[rank]),
-                    s->chunk[k + 1].at - s->chunk[k].at, out + k, true);
+        optim_add_squares(p->optim, out + k,
+                          own_acc(p, unit) + (s->chunk[k].at - s->bounds[rank]),
+                          s->chunk[k + 1].at - s->chunk[k].at, true);
 }
 
 /* Every rank measures its chunks.  The sum over ranks adds only zeros to them,
@@ -294,7 +287,8 @@ static int measure_shares(struct parallel *p, struct err *e)
     dev->type->zero(dev, on, sizeof *on);
     for (int u = 0; u < g->n_units; u++)
         if (own_part(p, u))
-            add_squares(p, own_acc(p, u), own_part(p, u), on, false);
+            optim_add_squares(p->optim, on, own_acc(p, u), own_part(p, u),
+                              false);
     dev->type->get(dev, &total, on, sizeof total);
     if (dev_sync(dev, e) < 0 || coll_sum_f64(p->coll, &total, 1, e) < 0)
         return -1;

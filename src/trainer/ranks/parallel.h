@@ -106,6 +106,8 @@ void parallel_close(struct parallel *);
 void parallel_begin_micro(struct parallel *, int64_t i, int64_t n);
 /* Are gradients summed over the ranks while this micro-step runs? */
 bool parallel_sums_now(const struct parallel *);
+/* A unit's gradient is there: sum it over the ranks, and before that its
+ * squares, if it is that of the first micro-batch of the step. */
 graph_ready_fn parallel_ready;
 /* Before recorded work is run: it waits for what is still on the way.  And
  * after it ran or was recorded: the calls of coll.h that summed the gradients

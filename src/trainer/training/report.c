@@ -325,9 +325,10 @@ static bool is_recorded(const struct engine *eng)
 static void store_step(struct report *r, const struct engine *eng,
                        const struct step *s)
 {
-    enum { ALWAYS = 10, SOMETIMES = 5 };
+    enum { ALWAYS = 10, SOMETIMES = 6 };
     const int64_t step = eng->state.step;
     const double rate = (double)s->tokens / s->seconds;
+    const double noise = step_noise_scale(eng->state.noise);
     struct run_point point[ALWAYS + SOMETIMES] = {
         { "train/loss", s->loss },
         { "train/perplexity", exp(s->loss) },
@@ -346,6 +347,8 @@ static void store_step(struct report *r, const struct engine *eng,
     if (r->meter->peak_flops > 0)
         point[n++] =
             (struct run_point){ "perf/mfu", meter_mfu(r->meter, rate) };
+    if (!isnan(noise))
+        point[n++] = (struct run_point){ "train/noise_scale", noise };
     if (eng->set->train.precision == PRECISION_FP16)
         point[n++] =
             (struct run_point){ "train/loss_scale", eng->state.loss_scale };

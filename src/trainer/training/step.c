@@ -155,6 +155,8 @@ static int run_micro_steps(struct step *s, struct engine *eng, int64_t n,
             return 0;
         if (set_batch(s, eng, i, e) < 0)
             return -1;
+        if (i == 0)
+            s->batch[0] = (double)s->targets;
         parallel_begin_micro(&eng->parallel, i, n);
         g->first_row = (uint64_t)(i * eng->coll.size + eng->coll.rank) *
                        (uint64_t)(eng->gpt.B * eng->gpt.T);
@@ -163,6 +165,11 @@ static int run_micro_steps(struct step *s, struct engine *eng, int64_t n,
             phases_mark(&s->phases, &eng->dev, PHASE_BEGIN);
         if (run_graph(s, eng, e) < 0)
             return -1;
+        if (i == 0 && n > 1 && eng->coll.rank == 0 &&
+            !parallel_sums_now(&eng->parallel))
+            optim_add_squares(&eng->optim,
+                              (double *)eng->optim.sum.data + OPTIM_FIRST,
+                              g->grads.data, g->count, true);
         add_losses(s, eng, i);
     }
     phases_mark(&s->phases, &eng->dev, PHASE_BACKWARD);
@@ -273,7 +280,7 @@ static int sum_over_ranks(struct step *s, struct engine *eng, int64_t micro,
     if (parallel_measure(&eng->parallel, e) < 0)
         return -1;
     phases_mark(&s->phases, &eng->dev, PHASE_NORM);
-    optim_read_losses(&eng->optim);
+    optim_read_sums(&eng->optim);
     if (updates_early(s, eng)) {
         set_scale(s, eng, fmax(1, (double)s->targets));
         eng->optim.needs_losses = eng->set->train.on_nonfinite != POLICY_IGNORE;
@@ -295,6 +302,12 @@ static int sum_over_ranks(struct step *s, struct engine *eng, int64_t micro,
     s->norm = optim_norm(&eng->optim, s->scale);
     if (isnan(s->norm))
         s->norm = (double)NAN;
+    s->batch[1] = targets;
+    for (int k = 0; k < 2; k++) {
+        set_scale(s, eng, fmax(1, s->batch[k]));
+        s->sumsq[k] = s->scale * s->scale *
+                      (k ? eng->optim.sumsq : eng->optim.first_sumsq);
+    }
     return 0;
 }
 
@@ -318,6 +331,27 @@ int step_compute(struct step *s, struct engine *eng, struct meter *m,
     if (s->abandoned)
         return dev_sync(&eng->dev, e);
     return sum_over_ranks(s, eng, micro, m, e);
+}
+
+/* ---- the noise of the gradient ---------------------------------------- */
+
+void step_add_noise(double mean[2], const double batch[2],
+                    const double sumsq[2])
+{
+    const double square =
+        (batch[1] * sumsq[1] - batch[0] * sumsq[0]) / (batch[1] - batch[0]);
+    const double variance =
+        (sumsq[0] - sumsq[1]) / (1 / batch[0] - 1 / batch[1]);
+
+    if (!isfinite(square) || !isfinite(variance))
+        return;
+    mean[0] += (square - mean[0]) / 100;
+    mean[1] += (variance - mean[1]) / 100;
+}
+
+double step_noise_scale(const double mean[2])
+{
+    return mean[0] > 0 && mean[1] > 0 ? mean[1] / mean[0] : (double)NAN;
 }
 
 /* ---- the update ------------------------------------------------------- */
@@ -346,6 +380,7 @@ void step_update(struct step *s, struct engine *eng)
         give_update(s, eng);
     parallel_stepped(&eng->parallel);
     eng->state.updates++;
+    step_add_noise(eng->state.noise, s->batch, s->sumsq);
     adapt_loss_scale(s, eng, true);
 }
 

@@ -47,6 +47,8 @@ struct step {
 
     double lr;
     double loss, norm;       /* over all ranks */
+    double batch[2];         /* targets of the first micro-batch, and of all */
+    double sumsq[2];         /* of the gradients over them */
     int64_t tokens;          /* of all ranks */
     double seconds;          /* that it took */
     double wait_seconds;     /* of them, for data */
@@ -106,3 +108,14 @@ enum step_verdict { STEP_GOOD, STEP_SKIP, STEP_ROLLBACK, STEP_STOP };
 enum step_verdict step_judge(struct engine_recent *,
                              const struct train_settings *, double loss,
                              double norm, bool scaled, char what[80]);
+
+/*
+ * The gradient noise scale (arXiv:1812.06162, appendix A.1): the batch, in
+ * tokens, whose gradient has as much noise as signal.  The squares of the
+ * gradient over a small and a large batch give estimates of those of the true
+ * gradient and of the variance over tokens; mean[0] and mean[1] are their
+ * means over some hundred steps.  NaN: they do not tell yet.
+ */
+void step_add_noise(double mean[2], const double batch[2],
+                    const double sumsq[2]);
+double step_noise_scale(const double mean[2]);
