@@ -241,7 +241,10 @@ static struct tensor view_of(const struct region *r, enum dtype type,
     return t;
 }
 
-static struct tensor sum_view(const struct optim *o, enum optim_sum which)
+/* Indices in the region of sums. */
+enum { SUM_SQUARES, SUM_LOSSES, SUM_FIRST };
+
+static struct tensor sum_view(const struct optim *o, int which)
 {
     struct tensor t = tensor_vector((double *)o->sum.data + which, DT_F64, 1);
 
@@ -252,7 +255,7 @@ static struct tensor sum_view(const struct optim *o, enum optim_sum which)
 void optim_add_losses(struct optim *o, const struct tensor *losses, bool first)
 {
     struct dev *dev = o->graph->dev;
-    struct tensor sum = sum_view(o, OPTIM_LOSSES);
+    struct tensor sum = sum_view(o, SUM_LOSSES);
 
     sum.overwrite = first;
     dev->ops->sum(dev, &sum, losses);
@@ -269,13 +272,18 @@ void optim_add_squares(struct optim *o, void *to, float *grad, int64_t n,
     dev->ops->sumsq(dev, &sum, &part);
 }
 
+void optim_add_first(struct optim *o, float *grad, int64_t n, bool first)
+{
+    optim_add_squares(o, (double *)o->sum.data + SUM_FIRST, grad, n, first);
+}
+
 void optim_read_sums(struct optim *o)
 {
     struct dev *dev = o->graph->dev;
     const double *sum = o->sum.data;
 
-    dev->type->get(dev, &o->losses, sum + OPTIM_LOSSES, sizeof *sum);
-    dev->type->get(dev, &o->first_sumsq, sum + OPTIM_FIRST, sizeof *sum);
+    dev->type->get(dev, &o->losses, sum + SUM_LOSSES, sizeof *sum);
+    dev->type->get(dev, &o->first_sumsq, sum + SUM_FIRST, sizeof *sum);
 }
 
 void optim_measure(struct optim *o)
@@ -453,8 +461,8 @@ static void update_range(struct optim *o, const struct optim_range *r,
 void optim_step(struct optim *o, double lr, double scale)
 {
     const struct optim_settings *c = o->conf;
-    const struct tensor sum = sum_view(o, OPTIM_SQUARES);
-    const struct tensor losses = sum_view(o, OPTIM_LOSSES);
+    const struct tensor sum = sum_view(o, SUM_SQUARES);
+    const struct tensor losses = sum_view(o, SUM_LOSSES);
 
     o->steps++;
     for (int i = 0; i < o->n_ranges; i++) {

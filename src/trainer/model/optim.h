@@ -67,10 +67,6 @@ struct optim_range {
     struct param_rates rates;
 };
 
-/* What the region of sums has: of the gradient and of that of the first
- * micro-batch, the squares. */
-enum optim_sum { OPTIM_SQUARES, OPTIM_LOSSES, OPTIM_FIRST };
-
 struct optim {
     const struct optim_settings *conf;
     struct graph *graph;
@@ -112,6 +108,8 @@ void optim_add_losses(struct optim *, const struct tensor *, bool first);
 /* Add squares up at `to`, on the device, from zero if they are the first. */
 void optim_add_squares(struct optim *, void *to, float *grad, int64_t n,
                        bool first);
+/* The same for the gradient of the first micro-batch, or a part of it. */
+void optim_add_first(struct optim *, float *grad, int64_t n, bool first);
 void optim_read_sums(struct optim *);
 void optim_measure(struct optim *);
 /* Set the norm from a sum of squares that is already known. */

@@ -226,8 +226,8 @@ void parallel_ready(void *arg, struct graph *g, int unit)
         return;
     s = &p->unit[unit];
     if (p->first && p->coll->rank == 0)
-        optim_add_squares(p->optim, (double *)p->optim->sum.data + OPTIM_FIRST,
-                          grads_of(p, unit), g->unit[unit].count, unit == 0);
+        optim_add_first(p->optim, grads_of(p, unit), g->unit[unit].count,
+                        unit == 0);
     if (!parallel_sums_each(p) && p->mode == PARALLEL_DDP)
         coll_sum(p->coll, grads_of(p, unit), g->unit[unit].count);
     else

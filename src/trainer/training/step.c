@@ -167,9 +167,7 @@ static int run_micro_steps(struct step *s, struct engine *eng, int64_t n,
             return -1;
         if (i == 0 && n > 1 && eng->coll.rank == 0 &&
             !parallel_sums_now(&eng->parallel))
-            optim_add_squares(&eng->optim,
-                              (double *)eng->optim.sum.data + OPTIM_FIRST,
-                              g->grads.data, g->count, true);
+            optim_add_first(&eng->optim, g->grads.data, g->count, true);
         add_losses(s, eng, i);
     }
     phases_mark(&s->phases, &eng->dev, PHASE_BACKWARD);
