@@ -90,14 +90,22 @@ static bool is_source(const struct run_info *run, const char *metric)
     return false;
 }
 
+const char *const run_info_provable[] = {
+    "train/loss",
+    "train/perplexity",
+    "train/grad_norm",
+    "train/lr",
+    "train/noise_scale",
+    "val/loss",
+    "val/perplexity",
+    "val/bpb",
+    "hellaswag/acc",
+    "hellaswag/acc_norm",
+    NULL,
+};
+
 bool run_info_is_provable(const struct run_info *run, const char *metric)
 {
-    static const char *const names[] = {
-        "train/loss", "train/perplexity", "train/grad_norm",
-        "train/lr",   "val/loss",         "val/perplexity",
-        "val/bpb",    "hellaswag/acc",    "hellaswag/acc_norm",
-        NULL,
-    };
     const bool of_val = strncmp(metric, "val/", 4) == 0;
     const bool asks = strncmp(metric, "hellaswag/", 10) == 0;
     const char *questions = run_info_param(run, "eval.hellaswag");
@@ -105,7 +113,7 @@ bool run_info_is_provable(const struct run_info *run, const char *metric)
     if (!run_info_param(run, of_val ? "derived.data.val" : "derived.device") ||
         (asks && (!questions || !*questions)))
         return false;
-    return opt_find_word(names, metric) >= 0 ||
+    return opt_find_word(run_info_provable, metric) >= 0 ||
            (of_val && is_source(run, metric));
 }
 

@@ -111,6 +111,8 @@ const struct metric_sum *run_info_metric(const struct run_info *,
 /* Does `gtrain replay` compute a metric of the run again?  Of a run that gtrain
  * did not train, it computes none. */
 bool run_info_is_provable(const struct run_info *, const char *metric);
+/* The metrics that it computes, in the order of certify.h; ended by NULL. */
+extern const char *const run_info_provable[];
 
 /* How many seconds a run took, or has been running. */
 double run_info_seconds(const struct run_info *);

@@ -19,24 +19,11 @@
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/sampler.h"
 
-/* What is judged beside the numbers; weights may be this much farther off than
- * the losses that they give. */
+/* What is judged beside the numbers; weights, and the noise of their gradient,
+ * may be this much farther off than the losses that they give. */
 enum { WEIGHTS = CERTIFY_NUMBERS, FARTHER = 100 };
 static const char other_weights[] =
     "the weights are not those of the checkpoint that training wrote";
-
-/* The metrics; run_info_is_provable() has them, too. */
-static const char *const numbers[CERTIFY_NUMBERS] = {
-    [CERTIFY_LOSS] = "train/loss",
-    [CERTIFY_PERPLEXITY] = "train/perplexity",
-    [CERTIFY_NORM] = "train/grad_norm",
-    [CERTIFY_LR] = "train/lr",
-    [CERTIFY_VAL_LOSS] = "val/loss",
-    [CERTIFY_VAL_PERPLEXITY] = "val/perplexity",
-    [CERTIFY_VAL_BPB] = "val/bpb",
-    [CERTIFY_ACC] = "hellaswag/acc",
-    [CERTIFY_ACC_NORM] = "hellaswag/acc_norm",
-};
 
 char *certify_folder(const char *folder, const struct run_info *run)
 {
@@ -85,7 +72,7 @@ int certify_open(struct certify *c, struct engine *eng,
     if (certify_record(c, e) < 0)
         return -1;
     for (int i = 0; i < CERTIFY_NUMBERS; i++)
-        if (series_load(&c->number[i], run, numbers[i],
+        if (series_load(&c->number[i], run, run_info_provable[i],
                         i == CERTIFY_LOSS ? 0 : LOAD_MAY_LACK, e) < 0)
             return -1;
     if (series_load(&c->skipped, run, "event/skipped", LOAD_MAY_LACK, e) < 0 ||
@@ -227,7 +214,7 @@ static void compare_point(const struct certify *c, struct certify_result *r,
     r->rounded = true;
     off = str_ends(metric, "perplexity") /* which is exp(loss) */
               ? relative(log(value), log(then))
-              : relative(value, then);
+              : relative(value, then) / (which == CERTIFY_NOISE ? FARTHER : 1);
     if (!(off <= r->furthest))
         r->furthest = off;
     if (off <= tolerance(c))
@@ -242,7 +229,8 @@ static void compare_point(const struct certify *c, struct certify_result *r,
 static void compare_number(const struct certify *c, struct certify_result *r,
                            int which, double value)
 {
-    compare_point(c, r, &c->number[which], which, numbers[which], value);
+    compare_point(c, r, &c->number[which], which, run_info_provable[which],
+                  value);
 }
 
 /* Write a copy of the state as a checkpoint, into a new folder.  Read the sums
@@ -422,6 +410,8 @@ static int compare_step(struct certify *c, struct certify_result *r,
         compare_number(c, r, CERTIFY_LOSS, c->step.loss);
         compare_number(c, r, CERTIFY_NORM, c->step.norm);
         compare_number(c, r, CERTIFY_LR, c->step.lr);
+        compare_number(c, r, CERTIFY_NOISE,
+                       step_noise_scale(c->engine->state.noise));
         compare_number(c, r, CERTIFY_PERPLEXITY, exp(c->step.loss));
         found.differs = r->differs;
         found.has_sums =

@@ -33,11 +33,13 @@
  * All ranks call these functions, with the same steps in ascending order, which
  * the run has computed in one way.  The run is only read.
  */
+/* In the order of run_info_provable[]. */
 enum {
     CERTIFY_LOSS,
     CERTIFY_PERPLEXITY,
     CERTIFY_NORM,
     CERTIFY_LR,
+    CERTIFY_NOISE,
     CERTIFY_VAL_LOSS,
     CERTIFY_VAL_PERPLEXITY,
     CERTIFY_VAL_BPB,
