@@ -73,8 +73,10 @@ awk 'BEGIN {
     split("red blue green white black", colour)
     for (i = 1; i <= 5; i++) {
         thing = substr("abcde", i, 1)
-        print "{\"messages\":[{\"role\":\"user\",\"content\":\"" thing "\"}," \
+        talk = "{\"role\":\"user\",\"content\":\"" thing "\"}," \
             "{\"role\":\"assistant\",\"content\":\"" colour[i] "\"}]}"
+        print "{\"messages\":[" talk
+        print "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"}," talk
     } }' >five.jsonl
 for i in 1 2 3 4 5 6 7 8 9 10; do cat five.jsonl; done >many.jsonl
 gdata encode -q -T tok-chat --chat chatml -o five many.jsonl >out 2>err
@@ -95,6 +97,7 @@ order = whole
 mask = document
 [train]
 from = base
+batch = 12
 [schedule]
 steps = 200
 [checkpoint]
