@@ -21,7 +21,7 @@
  * encode_block - encode the documents of a block, and divide them into subsets
  *
  * `at` is the position of the block's text in the input, which matters if the
- * tail is held out.  A struct encoded_block may be used again.
+ * tail is held out.
  */
 enum { ENCODE_SAME = -1 };
 
@@ -32,13 +32,12 @@ struct id_range {
 };
 
 struct encoded_block {
-    int64_t seq;
+    bool ready;                /* to be written */
     struct corpus_place place; /* after it */
     struct ids ids;            /* packed to the width of the shards */
     struct id_range *range;
     size_t n_ranges, ranges_room;
     int64_t documents, bad, text, dropped[CLEAN_RULES];
-    struct encoded_block *next_spare;
 };
 
 struct block_task {
@@ -244,7 +243,6 @@ static int encode_block(struct encoder *enc, struct clean *rules,
         enc, c, b, r, flags, c->clean ? rules : NULL
     };
 
-    r->seq = b->seq;
     r->place = b->next;
     r->ids.n = 0;
     r->n_ranges = 0;
@@ -278,8 +276,7 @@ struct encode {
 
     pthread_mutex_t lock; /* protects what follows */
     pthread_cond_t space;
-    struct encoded_block *ring[RING];
-    struct encoded_block *spare;
+    struct encoded_block ring[RING];
     int64_t next; /* the block to be written next */
     bool writing;
     atomic_bool stop; /* is also read without the lock */
@@ -353,13 +350,6 @@ static int write_block(struct encode *all, const struct encoded_block *r,
     return sink_due(all->sink) ? sink_save_state(all->sink, s, e) : 0;
 }
 
-/* Keep a block for reuse; the lock is held. */
-static void recycle_block(struct encode *all, struct encoded_block *r)
-{
-    r->next_spare = all->spare;
-    all->spare = r;
-}
-
 /* With the lock held: write the blocks whose turn it is, unless another thread
  * is writing. */
 static void write_ready(struct encode *all)
@@ -369,15 +359,14 @@ static void write_ready(struct encode *all)
     if (all->writing)
         return;
     all->writing = true;
-    while (!all->stop && (r = all->ring[all->next % RING])) {
+    while (!all->stop && (r = &all->ring[all->next % RING])->ready) {
         struct err e = { 0 };
         int got;
 
         pthread_mutex_unlock(&all->lock);
         got = write_block(all, r, &e);
         pthread_mutex_lock(&all->lock);
-        all->ring[all->next % RING] = NULL;
-        recycle_block(all, r);
+        r->ready = false;
         all->next++;
         if (got != 0)
             all->stop = true;
@@ -388,43 +377,35 @@ static void write_ready(struct encode *all)
     all->writing = false;
 }
 
-static void queue_block(struct encode *all, struct encoded_block *r)
+/* Wait for the place of a block in the ring; NULL if all stops. */
+static struct encoded_block *begin_block(struct encode *all, int64_t seq)
 {
+    bool stop;
+
     pthread_mutex_lock(&all->lock);
-    while (!all->stop && r->seq >= all->next + RING)
+    while (!all->stop && seq >= all->next + RING)
         pthread_cond_wait(&all->space, &all->lock);
-    if (!all->stop) {
-        all->ring[r->seq % RING] = r;
-        write_ready(all);
-    } else {
-        recycle_block(all, r);
-    }
+    stop = all->stop;
     pthread_mutex_unlock(&all->lock);
+    return stop ? NULL : &all->ring[seq % RING];
 }
 
-static struct encoded_block *empty_block(struct encode *all)
+static void end_block(struct encode *all, struct encoded_block *r)
 {
-    struct encoded_block *r;
-
     pthread_mutex_lock(&all->lock);
-    r = all->spare;
-    if (r)
-        all->spare = r->next_spare;
+    r->ready = true;
+    write_ready(all);
     pthread_mutex_unlock(&all->lock);
-    return r ? r : xcalloc(1, sizeof *r);
 }
 
-/* Stop all threads because this block could not be encoded.  If the input ends
+/* Stop all threads because a block could not be encoded.  If the input ends
  * here because of a server, what was read is still encoded. */
-static void fail_block(struct encode *all, struct encoded_block *r,
-                       const struct err *e)
+static void fail(struct encode *all, const struct err *e)
 {
     pthread_mutex_lock(&all->lock);
     if (!all->stop)
         all->err = *e;
     all->stop = all->stop || e->kind != ERR_REMOTE;
-    if (r)
-        recycle_block(all, r);
     pthread_cond_broadcast(&all->space);
     pthread_mutex_unlock(&all->lock);
 }
@@ -459,15 +440,16 @@ static void encode_blocks(void *arg)
         if (got == 0 || (e.kind == ERR_INTERRUPTED && sig_caught()))
             break;
         if (got > 0) {
-            r = empty_block(all);
-            got = encode_block(w->enc, &w->rules, all->conf, b, at, r, &e);
+            r = begin_block(all, b->seq);
+            if (r)
+                got = encode_block(w->enc, &w->rules, all->conf, b, at, r, &e);
             corpus_done(all->corpus, b);
         }
-        if (got < 0) {
-            fail_block(all, r, &e);
+        if (got < 0)
+            fail(all, &e);
+        if (got < 0 || !r)
             break;
-        }
-        queue_block(all, r);
+        end_block(all, r);
     }
 }
 
@@ -496,20 +478,6 @@ static int run_threads(struct encode *all, struct err *e)
         return 0;
     *e = all->err;
     return -1;
-}
-
-static void free_blocks(struct encode *all)
-{
-    struct encoded_block *r;
-
-    for (int i = 0; i < RING; i++)
-        if (all->ring[i])
-            recycle_block(all, all->ring[i]);
-    while ((r = all->spare)) {
-        all->spare = r->next_spare;
-        ids_clear(&r->ids);
-        FREE(r->range, r);
-    }
 }
 
 /* Save the progress when a signal or a lost server ends the work early.  *e has
@@ -566,6 +534,9 @@ int encode_corpus(struct corpus *corpus, struct sink *sink,
     if ((got == 0 && sig_caught() && !all.stop) ||
         (got < 0 && e->kind == ERR_REMOTE))
         got = stop_early(&all, e);
-    free_blocks(&all);
+    for (int i = 0; i < RING; i++) {
+        ids_clear(&all.ring[i].ids);
+        free(all.ring[i].range);
+    }
     return got;
 }
