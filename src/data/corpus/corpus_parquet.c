@@ -22,16 +22,15 @@ struct field_column {
     const struct parquet_column *of; /* its name and type */
     bool is_unsigned;
     bool is_document; /* the text, which is empty if it is null */
+    bool is_named;    /* by the filter */
 };
 
 struct corpus_parquet {
     struct parquet *text;
     bool keep_lines;
-    struct field_column *column; /* of the lines, if they are kept */
+    struct field_column *column; /* of the filter, and of the lines */
     size_t n;
-    struct field_column *chosen; /* the columns of the filter, and their row */
-    size_t n_chosen;
-    struct where_row row;
+    struct where_row row; /* of the filter */
     struct buf lines;
 };
 
@@ -61,36 +60,46 @@ static bool is_supported(const struct parquet_top *t)
     }
 }
 
-static int open_column(struct field_column *c, const struct parquet_top *t,
-                       const char *path, struct err *e)
+/* Open a reader of a column. */
+static int add_column(struct corpus_parquet *f, const char *path,
+                      const struct parquet_top *t, bool is_named, struct err *e)
 {
+    struct field_column *c = &f->column[f->n];
+
     if (parquet_open(&c->p, path, t->name, e) < 0)
         return -1;
     c->of = parquet_column(c->p);
     c->is_unsigned = t->converted >= UINT_8 && t->converted <= UINT_64;
+    c->is_document = strcmp(t->name, parquet_column(f->text)->name) == 0;
+    c->is_named = is_named;
+    f->n++;
     return 0;
 }
 
-/* Open a reader of each column that can be written as JSON. */
+/* Add each column that the filter names, or that can be written as JSON. */
 static int add_columns(struct corpus_parquet *f, const char *path,
-                       const char *column, struct err *e)
+                       struct err *e)
 {
     const struct parquet_column *all = parquet_column(f->text);
+    const struct where *w = f->row.where;
     struct buf omitted = BUF_INIT;
     int ret = 0;
 
     f->column = xcalloc(all->n_top, sizeof *f->column);
     for (size_t i = 0; i < all->n_top && ret == 0; i++) {
         const struct parquet_top *t = &all->top[i];
-        const bool is_document = strcmp(t->name, column) == 0;
+        const bool good = is_supported(t), named = w && where_names(w, t->name);
 
-        if (is_supported(t) || is_document) {
-            f->column[f->n].is_document = is_document;
-            ret = open_column(&f->column[f->n], t, path, e);
-            f->n += ret == 0;
-        } else {
+        if ((named && !good) || (w && where_names_within(w, t->name)))
+            ret = err_set(e, ERR_USAGE,
+                          "%s: --where needs columns of texts, numbers or "
+                          "truth values, and \"%s\" is none",
+                          path, t->name);
+        else if (named ||
+                 (f->keep_lines && (good || strcmp(t->name, all->name) == 0)))
+            ret = add_column(f, path, t, named, e);
+        else if (f->keep_lines)
             buf_printf(&omitted, "%s%s", omitted.len > 0 ? ", " : "", t->name);
-        }
     }
     if (ret == 0 && omitted.len > 0)
         log_warn("%s: these columns are left out, because they are nested or "
@@ -98,32 +107,6 @@ static int add_columns(struct corpus_parquet *f, const char *path,
                  path, omitted.s);
     buf_clear(&omitted);
     return ret;
-}
-
-/* Open a reader of each column that the filter names. */
-static int add_chosen(struct corpus_parquet *f, const char *path,
-                      struct where *w, struct err *e)
-{
-    const struct parquet_column *all = parquet_column(f->text);
-
-    f->row.where = w;
-    f->chosen = xcalloc(where_fields(w) + 1, sizeof *f->chosen);
-    for (size_t i = 0; i < all->n_top; i++) {
-        const struct parquet_top *t = &all->top[i];
-        const bool is_named = where_names(w, t->name);
-
-        if (where_names_within(w, t->name) || (is_named && !is_supported(t)))
-            return err_set(e, ERR_USAGE,
-                           "%s: --where needs columns of texts, numbers or "
-                           "truth values, and \"%s\" is none",
-                           path, t->name);
-        if (!is_named)
-            continue;
-        if (open_column(&f->chosen[f->n_chosen], t, path, e) < 0)
-            return -1;
-        f->n_chosen++;
-    }
-    return 0;
 }
 
 /* Open the first column that there is of names separated by '|'. */
@@ -145,18 +128,15 @@ int corpus_parquet_open(struct corpus_parquet **out, const char *path,
     struct corpus_parquet *f = xcalloc(1, sizeof *f);
     int ret = open_any(&f->text, path, column, e);
 
-    if (ret == 0)
-        column = parquet_column(f->text)->name;
     f->keep_lines = keep_lines;
     f->lines = BUF_INIT;
+    f->row.where = w;
     if (ret == 0 && parquet_column(f->text)->type != PARQUET_BYTES)
         ret = err_set(e, ERR_INPUT,
                       "%s: the column \"%s\" does not contain strings", path,
-                      column);
-    if (ret == 0 && keep_lines)
-        ret = add_columns(f, path, column, e);
-    if (ret == 0 && w)
-        ret = add_chosen(f, path, w, e);
+                      parquet_column(f->text)->name);
+    if (ret == 0 && (keep_lines || w))
+        ret = add_columns(f, path, e);
     if (ret == 0)
         *out = f;
     else
@@ -164,17 +144,11 @@ int corpus_parquet_open(struct corpus_parquet **out, const char *path,
     return ret;
 }
 
-static void close_columns(struct field_column *c, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        parquet_close(c[i].p);
-    free(c);
-}
-
 void corpus_parquet_close(struct corpus_parquet *f)
 {
-    close_columns(f->column, f->n);
-    close_columns(f->chosen, f->n_chosen);
+    for (size_t i = 0; i < f->n; i++)
+        parquet_close(f->column[i].p);
+    free(f->column);
     where_row_clear(&f->row);
     buf_clear(&f->lines);
     parquet_close(f->text);
@@ -261,6 +235,29 @@ static int seek_row(const struct field_column *c, int64_t row, struct err *e)
     return got > 0 ? 0 : parquet_damaged(e, "its columns differ in length");
 }
 
+/* Does the filter choose a row?  1, 0 or -1. */
+static int is_chosen(struct corpus_parquet *f, int64_t row, struct err *e)
+{
+    where_row_begin(&f->row);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct field_column *c = &f->column[i];
+        const struct parquet_string *s;
+        char number[NUM_TEXT];
+        const char *text;
+
+        if (!c->is_named)
+            continue;
+        if (seek_row(c, row, e) < 0)
+            return -1;
+        s = parquet_value(c->p);
+        text = s->text ? value_text(number, c, s) : NULL;
+        if (text)
+            where_row_set(&f->row, c->of->name, text,
+                          c->of->type == PARQUET_BYTES ? s->len : strlen(text));
+    }
+    return where_row_matches(&f->row);
+}
+
 static int add_line(struct corpus_parquet *f, int64_t row, struct err *e)
 {
     struct emit o = { &f->lines };
@@ -277,18 +274,32 @@ static int add_line(struct corpus_parquet *f, int64_t row, struct err *e)
     return 0;
 }
 
-static int add_lines(struct corpus_parquet *f, struct corpus_block *b,
-                     struct err *e)
+/* Remove the documents of a block that the filter does not choose, and add the
+ * lines of the others. */
+static int choose_docs(struct corpus_parquet *f, struct corpus_block *b,
+                       struct err *e)
 {
+    const size_t all = b->n;
     size_t at = 0;
 
+    b->n = 0;
     buf_trim(&f->lines, 0);
-    for (size_t i = 0; i < b->n; i++) {
+    for (size_t i = 0; i < all; i++) {
+        const int64_t row = b->doc[i].line - 1;
+        const int chosen = is_chosen(f, row, e);
+
         at = f->lines.len;
-        if (add_line(f, b->doc[i].line - 1, e) < 0)
+        if (chosen < 0 || (chosen && f->keep_lines && add_line(f, row, e) < 0))
             return -1;
         b->doc[i].whole_len = f->lines.len - at;
+        if (chosen)
+            b->doc[b->n++] = b->doc[i];
     }
+    if (b->n == 0)
+        b->size = 0; /* there are no lines to look for */
+    b->left_out = (int64_t)(all - b->n);
+    if (!f->keep_lines)
+        return 0;
     if (b->lines_room < f->lines.len) {
         b->lines_room = f->lines.len;
         b->lines = xrealloc(b->lines, b->lines_room, 1);
@@ -299,43 +310,6 @@ static int add_lines(struct corpus_parquet *f, struct corpus_block *b,
         b->doc[i].whole = b->lines + at;
         at += b->doc[i].whole_len;
     }
-    return 0;
-}
-
-/* Set a value of the row, unless it is null. */
-static void set_value(struct where_row *row, const struct field_column *c)
-{
-    const struct parquet_string *s = parquet_value(c->p);
-    char number[NUM_TEXT];
-
-    if (s->text) {
-        const char *text = value_text(number, c, s);
-
-        where_row_set(row, c->of->name, text,
-                      c->of->type == PARQUET_BYTES ? s->len : strlen(text));
-    }
-}
-
-/* Remove the documents of a block that the filter does not choose. */
-static int leave_out(struct corpus_parquet *f, struct corpus_block *b,
-                     struct err *e)
-{
-    const size_t all = b->n;
-
-    b->n = 0;
-    for (size_t i = 0; i < all; i++) {
-        where_row_begin(&f->row);
-        for (size_t k = 0; k < f->n_chosen; k++) {
-            if (seek_row(&f->chosen[k], b->doc[i].line - 1, e) < 0)
-                return -1;
-            set_value(&f->row, &f->chosen[k]);
-        }
-        if (where_row_matches(&f->row))
-            b->doc[b->n++] = b->doc[i];
-    }
-    if (b->n == 0)
-        b->size = 0; /* there are no lines to look for */
-    b->left_out = (int64_t)(all - b->n);
     return 0;
 }
 
@@ -371,7 +345,5 @@ int corpus_parquet_next(struct corpus_parquet *f, int64_t row,
         to += value[i].len;
     }
     b->size = bytes;
-    if (f->row.where && leave_out(f, b, e) < 0)
-        return -1;
-    return f->keep_lines && add_lines(f, b, e) < 0 ? -1 : 1;
+    return f->column && choose_docs(f, b, e) < 0 ? -1 : 1;
 }
