@@ -14,7 +14,6 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
-#include "common/machine/threads.h"
 #include "common/utf8.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/source/download.h"
@@ -65,12 +64,10 @@ static const struct opt bpe_opts[] = {
 enum { CHARS = 0x110000 };
 
 struct count_worker {
-    struct corpus *corpus;
     pretokenize_fn *pretokenize;
     const struct bpe_train_conf *conf;
     struct words *words;
     uint8_t *seen; /* by character, or NULL */
-    struct err err;
 };
 
 static void count_pieces(struct count_worker *w, const uint8_t *text, size_t n)
@@ -131,39 +128,13 @@ static void mark_chars(struct count_worker *w, const char *text, size_t n)
     }
 }
 
-static int count_block(struct count_worker *w, struct corpus_block *b)
-{
-    for (size_t i = 0; i < b->n; i++) {
-        if (w->seen)
-            mark_chars(w, b->doc[i].text, b->doc[i].len);
-        else
-            count_text(w, b->doc[i].text, b->doc[i].len);
-    }
-    corpus_done(w->corpus, b);
-    return words_full(w->words) ? words_spill(w->words, &w->err) : 0;
-}
-
-static void count_blocks(void *arg)
+static int count_block(void *arg, const struct corpus_block *b, struct err *e)
 {
     struct count_worker *w = arg;
-    struct corpus_block *b;
-    int got;
 
-    while ((got = corpus_next(w->corpus, &b, &w->err)) > 0)
-        if (count_block(w, b) < 0)
-            break;
-}
-
-static int run_workers(struct count_worker *w, int n, struct err *e)
-{
-    threads_run(count_blocks, w, sizeof *w, n);
-    for (int i = 0; i < n; i++) {
-        if (w[i].err.kind != ERR_NONE) {
-            *e = w[i].err;
-            return -1;
-        }
-    }
-    return 0;
+    for (size_t i = 0; i < b->n; i++)
+        (w->seen ? mark_chars : count_text)(w, b->doc[i].text, b->doc[i].len);
+    return words_full(w->words) ? words_spill(w->words, e) : 0;
 }
 
 static struct tokenizer *make_chars(struct count_worker *w, int n,
@@ -254,12 +225,10 @@ static size_t list_specials(struct boundary_word *list)
     return n;
 }
 
-static void init_worker(struct count_worker *w, struct words *words,
-                        struct corpus *corpus, int n,
+static void init_worker(struct count_worker *w, struct words *words, int n,
                         const struct bpe_train_conf *conf)
 {
     *w = (struct count_worker){
-        .corpus = corpus,
         .words = words,
         .pretokenize = pretokenize_by(conf->pretokenizer),
         .conf = conf,
@@ -282,8 +251,8 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
     int got;
 
     for (int i = 0; i < n; i++)
-        init_worker(&w[i], &words[i], corpus, n, conf);
-    got = run_workers(w, n, e);
+        init_worker(&w[i], &words[i], n, conf);
+    got = corpus_blocks(corpus, count_block, w, sizeof *w, n, e);
     counted = clock_mono();
     if (got == 0) {
         t = chars ? make_chars(w, n, e) : make_bpe(words, n, conf, e);

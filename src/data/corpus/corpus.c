@@ -5,14 +5,16 @@
 #include "data/corpus/corpus_impl.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "common/machine/cores.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/machine/cores.h"
+#include "common/machine/threads.h"
 #include "common/mem.h"
 #include "common/num.h"
 
@@ -155,7 +157,9 @@ static int check_bad(const struct corpus *c, struct err *e)
         num_comma(a, bad), num_comma(b, all), 100 * (1 - c->conf.good));
 }
 
-int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
+/* Take a block out of the queue: 1, 0 at the end, or -1. */
+static int take_queued(struct corpus *c, struct corpus_block **out,
+                       struct err *e)
 {
     struct corpus_block *b = NULL;
     bool failed;
@@ -177,17 +181,78 @@ int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
         failed = check_bad(c, e) < 0;
     }
     pthread_mutex_unlock(&c->lock);
-    if (failed)
-        return -1;
-    if (!b)
-        return 0;
-    if (corpus_find_docs(c, b, e) < 0) {
-        corpus_done(c, b);
-        corpus_fail(c, e);
-        return -1;
-    }
     *out = b;
-    return 1;
+    return failed ? -1 : b != NULL;
+}
+
+static int find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
+{
+    if (corpus_find_docs(c, b, e) == 0)
+        return 1;
+    corpus_done(c, b);
+    corpus_fail(c, e);
+    return -1;
+}
+
+int corpus_next(struct corpus *c, struct corpus_block **b, struct err *e)
+{
+    const int got = take_queued(c, b, e);
+
+    return got > 0 ? find_docs(c, *b, e) : got;
+}
+
+struct block_work {
+    struct corpus *corpus;
+    corpus_block_fn *fn;
+    char *worker;
+    size_t size;
+    atomic_size_t started; /* workers */
+    pthread_mutex_t turn;  /* to take a block */
+};
+
+/* A worker whose block ends inside a document keeps the turn. */
+static void work_blocks(void *arg)
+{
+    struct block_work *w = arg;
+    char *worker = w->worker + atomic_fetch_add(&w->started, 1) * w->size;
+    struct corpus_block *b;
+    struct err e = { 0 };
+    bool inside = false;
+    int got;
+
+    do {
+        if (!inside)
+            pthread_mutex_lock(&w->turn);
+        got = take_queued(w->corpus, &b, &e);
+        inside = got > 0 && b->next.inside;
+        if (!inside)
+            pthread_mutex_unlock(&w->turn);
+        if (got > 0)
+            got = find_docs(w->corpus, b, &e);
+        if (got > 0) {
+            got = w->fn(worker, b, &e) < 0 ? -1 : 1;
+            corpus_done(w->corpus, b);
+        }
+    } while (got > 0);
+    if (inside)
+        pthread_mutex_unlock(&w->turn);
+    if (got < 0)
+        corpus_fail(w->corpus, &e);
+}
+
+int corpus_blocks(struct corpus *c, corpus_block_fn *fn, void *worker,
+                  size_t size, int n, struct err *e)
+{
+    struct block_work w = { .corpus = c,
+                            .fn = fn,
+                            .worker = worker,
+                            .size = size,
+                            .turn = PTHREAD_MUTEX_INITIALIZER };
+
+    threads_run(work_blocks, &w, 0, n);
+    if (c->failed)
+        *e = c->why;
+    return c->failed ? -1 : 0;
 }
 
 void corpus_stats(struct corpus *c, struct corpus_stats *out)

@@ -135,6 +135,17 @@ void corpus_stats(struct corpus *, struct corpus_stats *);
 void corpus_close(struct corpus *);
 
 /*
+ * Call a function for each block, in n threads at once, with the worker of the
+ * thread, an element of an array, until one returns -1.  Blocks that share a
+ * document go to one worker, in order.
+ */
+typedef int corpus_block_fn(void *worker, const struct corpus_block *,
+                            struct err *);
+
+int corpus_blocks(struct corpus *, corpus_block_fn *, void *worker, size_t size,
+                  int n, struct err *);
+
+/*
  * Call a function for each document, in order, with its parts joined, until it
  * returns -1, an error, or 1, enough.
  */

@@ -8,7 +8,6 @@
 
 #include "common/machine/cores.h"
 #include "common/mem.h"
-#include "common/machine/threads.h"
 #include "data/corpus/hashset.h"
 #include "data/corpus/roll.h"
 
@@ -42,12 +41,7 @@ struct leak {
     struct leak_span *span; /* that are cut, and then that remain */
     size_t spans, spans_room;
 
-    pthread_mutex_t lock; /* protects what follows */
-    struct corpus *corpus;
-    struct reading carried; /* at the end of a block */
-    int64_t carried_to;     /* the next block */
-    pthread_cond_t carried_changed;
-    struct err why;
+    pthread_mutex_t lock; /* protects documents[] */
 };
 
 struct leak *leak_new(int n)
@@ -57,7 +51,6 @@ struct leak *leak_new(int n)
     l->n = n < 0 ? 0 : n > ROLL_MAX ? ROLL_MAX : n;
     roll_powers(l->power);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->carried_changed, NULL);
     return l;
 }
 
@@ -66,7 +59,6 @@ void leak_free(struct leak *l)
     FREE(l->sequence, l->after, l->documents, l->benchmark, l->doc, l->span);
     hashset_clear(&l->known);
     arena_clear(&l->names);
-    pthread_cond_destroy(&l->carried_changed);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
@@ -195,86 +187,37 @@ static void train_doc(struct reading *r, const struct corpus_doc *d)
     hashset_clear(&r->found);
 }
 
-/*
- * The parts of a document are in blocks that different threads take.  A block
- * that begins inside a document waits for the hash at the end of the block
- * before it; other blocks need not wait.  One hash is carried at a time.  There
- * is no deadlock: the block that it is carried to has been handed out or is the
- * next to be, and takes the hash before it does anything else.
- */
-enum { NO_BLOCK = -1 };
-
-static void carry_hash(struct leak *l, int64_t to, struct reading *r)
+static int train_block(void *arg, const struct corpus_block *b, struct err *e)
 {
-    pthread_mutex_lock(&l->lock);
-    while (l->carried_to != NO_BLOCK)
-        pthread_cond_wait(&l->carried_changed, &l->lock);
-    l->carried = *r;
-    *r = (struct reading){ .leak = l };
-    l->carried_to = to;
-    pthread_cond_broadcast(&l->carried_changed);
-    pthread_mutex_unlock(&l->lock);
-}
-
-static void take_hash(struct leak *l, int64_t block, struct reading *r)
-{
-    pthread_mutex_lock(&l->lock);
-    while (l->carried_to != block)
-        pthread_cond_wait(&l->carried_changed, &l->lock);
-    *r = l->carried;
-    l->carried_to = NO_BLOCK;
-    pthread_cond_broadcast(&l->carried_changed);
-    pthread_mutex_unlock(&l->lock);
-}
-
-static void train_block(struct leak *l, struct reading *r,
-                        const struct corpus_block *b)
-{
-    if (b->n > 0 && !b->doc[0].begins)
-        take_hash(l, b->seq, r);
+    (void)e;
     for (size_t i = 0; i < b->n; i++)
-        train_doc(r, &b->doc[i]);
-    if (b->n > 0 && !b->doc[b->n - 1].ends)
-        carry_hash(l, b->seq + 1, r);
-}
-
-static void read_training(void *arg)
-{
-    struct leak *l = arg;
-    struct reading r = { .leak = l };
-    struct err e = { 0 };
-    struct corpus_block *b;
-    int got;
-
-    while ((got = corpus_next(l->corpus, &b, &e)) > 0) {
-        train_block(l, &r, b);
-        corpus_done(l->corpus, b);
-    }
-    hashset_clear(&r.found);
-    if (got < 0) {
-        pthread_mutex_lock(&l->lock);
-        l->why = e;
-        pthread_mutex_unlock(&l->lock);
-    }
+        train_doc(arg, &b->doc[i]);
+    return 0;
 }
 
 int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
 {
+    const int n = cores_processors();
+    struct reading *r = xcalloc((size_t)n, sizeof *r);
+    struct corpus *corpus = NULL;
+    int ret;
+
     if (!l->documents) {
         l->documents = xcalloc(l->known.room + 1, 1);
         for (int k = 1; k <= ROLL_MAX; k++)
             if (l->has[k])
                 l->length[l->lengths++] = k;
     }
-    l->carried_to = NO_BLOCK;
-    if (corpus_open(&l->corpus, conf, e) < 0)
-        return -1;
-    threads_run(read_training, l, 0, cores_processors());
-    corpus_close(l->corpus);
-    if (l->why.kind == ERR_NONE)
-        return 0;
-    *e = l->why;
-    return -1;
+    for (int i = 0; i < n; i++)
+        r[i].leak = l;
+    ret = corpus_open(&corpus, conf, e);
+    if (ret == 0)
+        ret = corpus_blocks(corpus, train_block, r, sizeof *r, n, e);
+    corpus_close(corpus);
+    for (int i = 0; i < n; i++)
+        hashset_clear(&r[i].found);
+    free(r);
+    return ret;
 }
 
 /* The number of training documents with this hash. */
