@@ -81,9 +81,6 @@ convert_read_fn convert_read_hf, convert_read_llmc;
 /* ---- for the formats -------------------------------------------------- */
 
 extern const char convert_own_model[]; /* python/modeling_gtrain.py */
-/* The keys that only config.json of such a model has; and back, as settings. */
-json_t *convert_describe_own(const struct settings *);
-int convert_settings_own(const json_t *, struct buf *, struct err *);
 /* Write config.json and the tokenizer of hf; for a model of no family, NULL. */
 int convert_describe_hf(const struct engine *, const struct convert_family *,
                         const char *folder, struct err *);

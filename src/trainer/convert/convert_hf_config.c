@@ -4,6 +4,8 @@
 #include "config.h"
 #include "trainer/convert/convert.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,85 @@
 #include "data/token/chat_template.h"
 #include "data/token/tokfile.h"
 #include "trainer/convert/convert_hf_config.h"
+
+/* ---- keys -------------------------------------------------------------- */
+
+/* What stands for the default of a key that is written, and read elsewhere. */
+static const char written[] = "";
+
+#define IS(member) offsetof(struct settings, is.member)
+/* clang-format off */
+static const struct hf_key gpt2_keys[] = {
+    { "n_layer", "model.layers", "12", "num_hidden_layers" },
+    { "n_head", "model.heads", "12", "num_attention_heads" },
+    { "n_embd", "model.width", "768", "hidden_size" },
+    { "n_inner", "model.d_ff", "0", NULL, IS(d_ff) },
+    { "n_positions", "model.context", "1024", "max_position_embeddings" },
+    { "n_ctx", "model.context", written },
+    { "vocab_size", "model.vocab", "50257" },
+    { "layer_norm_epsilon", "model.norm_eps", "1e-5" },
+    { "resid_pdrop", "model.dropout", written },
+    { "attn_pdrop", "model.dropout_attention", written },
+    { "embd_pdrop", "model.dropout_embedding", written },
+    { 0 }
+};
+static const struct hf_key llama_keys[] = {
+    { "num_hidden_layers", "model.layers" },
+    { "num_attention_heads", "model.heads" },
+    { "num_key_value_heads", "model.kv_heads", "0", NULL, IS(kv_heads) },
+    { "head_dim", "model.head_dim", written, NULL, IS(head_dim) },
+    { "hidden_size", "model.width" },
+    { "intermediate_size", "model.d_ff", NULL, NULL, IS(d_ff) },
+    { "max_position_embeddings", "model.context" },
+    { "vocab_size", "model.vocab" },
+    { "rms_norm_eps", "model.norm_eps", "1e-6" },
+    { "rope_theta", "model.rope_theta", written },
+    { "attention_bias", "model.output_bias", written, NULL,
+      IS(output_bias) },
+    { "mlp_bias", "model.mlp_bias", written, NULL, IS(mlp_bias) },
+    { 0 }
+};
+/* Of a model that transformers has no class for: modeling_gtrain.py, which is
+ * written beside it, has one.  The first versions did not write all of them. */
+static const struct hf_key own_keys[] = {
+    { "vocab_size", "model.vocab" },
+    { "max_position_embeddings", "model.context" },
+    { "hidden_size", "model.width" },
+    { "intermediate_size", "model.d_ff", NULL, NULL, IS(d_ff) },
+    { "num_hidden_layers", "model.layers" },
+    { "num_attention_heads", "model.heads" },
+    { "num_key_value_heads", "model.kv_heads", NULL, NULL, IS(kv_heads) },
+    { "head_dim", "model.head_dim", "", NULL, IS(head_dim) },
+    { "norm", "model.norm" },
+    { "norm_eps", "model.norm_eps" },
+    { "norm_bias", "model.norm_bias" },
+    { "linear_bias", "model.linear_bias" },
+    { "qkv_bias", "model.qkv_bias", "", NULL, IS(qkv_bias) },
+    { "output_bias", "model.output_bias", "", NULL, IS(output_bias) },
+    { "mlp_bias", "model.mlp_bias", "", NULL, IS(mlp_bias) },
+    { "final_norm", "model.final_norm" },
+    { "qk_norm", "model.qk_norm" },
+    { "mlp", "model.mlp" },
+    { "position", "model.position" },
+    { "rope_theta", "model.rope_theta" },
+    { "nope_every", "model.nope_every", "" },
+    { "tied", "model.tied" },
+    { "embed_norm", "model.embed_norm", "" },
+    { "softcap", "model.softcap", "" },
+    { "window", "model.window", "" },
+    { "window_pattern", "model.window_pattern", "" },
+    { "residual_scale", "model.residual_scale", "" },
+    { "value_embed", "model.value_embed", "" },
+    { 0 }
+};
+/* clang-format on */
+#undef IS
+
+/* Is it true or false in the file? */
+static bool is_flag(const struct hf_key *k, const struct setting *row)
+{
+    return row->type == CONF_BOOL || (row->type == CONF_WORD && k->is);
+}
 
 /* ---- writing ---------------------------------------------------------- */
 
@@ -44,38 +125,25 @@ static const char *name_of_act(const struct settings *s)
     return acts[i].theirs;
 }
 
-static json_t *describe_gpt2(const struct settings *s)
+/* Set a key to the value of the setting. */
+static void write_key(json_t *o, const struct hf_key *k,
+                      const struct settings *s)
 {
-    const struct model_settings *m = &s->model;
+    const struct setting *row = conf_find(&s->conf, k->ours);
+    const void *at = (const char *)s + (k->is ? k->is : row->at);
+    json_t *value = NULL;
 
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f}",
-        "vocab_size", (json_int_t)m->vocab, "n_positions",
-        (json_int_t)m->context, "n_ctx", (json_int_t)m->context, "n_embd",
-        (json_int_t)m->width, "n_layer", (json_int_t)m->layers, "n_head",
-        (json_int_t)m->heads, "n_inner", (json_int_t)s->is.d_ff,
-        "activation_function", name_of_act(s), "layer_norm_epsilon",
-        m->norm_eps, "resid_pdrop", m->dropout, "attn_pdrop",
-        m->dropout_attention, "embd_pdrop", m->dropout_embedding);
-}
-
-/* rope_theta is written twice, for transformers 4 and for transformers 5. */
-static json_t *describe_llama(const struct settings *s)
-{
-    const struct model_settings *m = &s->model;
-
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:{s:s, s:f},"
-        " s:b, s:b}",
-        "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
-        (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
-        "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
-        (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
-        "num_key_value_heads", (json_int_t)s->is.kv_heads, "head_dim",
-        (json_int_t)s->is.head_dim, "hidden_act", name_of_act(s),
-        "rms_norm_eps", m->norm_eps, "rope_theta", m->rope_theta,
-        "rope_parameters", "rope_type", "default", "rope_theta", m->rope_theta,
-        "attention_bias", s->is.output_bias, "mlp_bias", s->is.mlp_bias);
+    if (row->type == CONF_INT)
+        value = json_integer((json_int_t) * (const int64_t *)at);
+    else if (row->type == CONF_REAL)
+        value = json_real(*(const double *)at);
+    else if (is_flag(k, row))
+        value = json_boolean(*(const bool *)at);
+    else if (row->type == CONF_WORD)
+        value = json_string(row->words[*(const int *)at]);
+    else
+        value = json_string(*(const char *const *)at);
+    json_object_set_new(o, k->theirs, value);
 }
 
 static int write_json(json_t *o, const char *folder, const char *name,
@@ -131,6 +199,7 @@ int convert_describe_hf(const struct engine *eng,
     struct chat_template chat;
     const bool tied =
         f && eng->set->model.tied; /* our class has no such pair */
+    const struct hf_key *k;
     json_t *o;
 
     if (!f && *eng->set->model.rope_scaling)
@@ -138,9 +207,18 @@ int convert_describe_hf(const struct engine *eng,
                        "the class for models that are like none of "
                        "transformers cannot scale rotary angles; unset "
                        "model.rope_scaling");
-    o = gpt2 ? describe_gpt2(eng->set)
-        : f  ? describe_llama(eng->set)
-             : convert_describe_own(eng->set);
+    o = json_object();
+    for (k = gpt2 ? gpt2_keys : f ? llama_keys : own_keys; k->theirs; k++)
+        write_key(o, k, eng->set);
+    if (f)
+        json_object_set_new(o, gpt2 ? "activation_function" : "hidden_act",
+                            json_string(name_of_act(eng->set)));
+    else
+        json_object_set_new(o, "auto_map",
+                            json_pack("{s:s, s:s}", "AutoConfig",
+                                      "modeling_gtrain.GTrainConfig",
+                                      "AutoModelForCausalLM",
+                                      "modeling_gtrain.GTrainForCausalLM"));
     if (f && !gpt2)
         hf_rope_describe(o, eng->set);
     f = f ? f : &own;
@@ -191,32 +269,10 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
     return o;
 }
 
-static const struct hf_number gpt2_numbers[] = {
-    { "n_layer", "model.layers", "12", "num_hidden_layers" },
-    { "n_head", "model.heads", "12", "num_attention_heads" },
-    { "n_embd", "model.width", "768", "hidden_size" },
-    { "n_inner", "model.d_ff", "0" },
-    { "n_positions", "model.context", "1024", "max_position_embeddings" },
-    { "vocab_size", "model.vocab", "50257" },
-    { "layer_norm_epsilon", "model.norm_eps", "1e-5" },
-    { 0 }
-};
-static const struct hf_number llama_numbers[] = {
-    { "num_hidden_layers", "model.layers", NULL },
-    { "num_attention_heads", "model.heads", NULL },
-    { "num_key_value_heads", "model.kv_heads", "0" },
-    { "hidden_size", "model.width", NULL },
-    { "intermediate_size", "model.d_ff", NULL },
-    { "max_position_embeddings", "model.context", NULL },
-    { "vocab_size", "model.vocab", NULL },
-    { "rms_norm_eps", "model.norm_eps", "1e-6" },
-    { 0 }
-};
-
 /* clang-format off */
 static const struct hf_kind {
     const char *type;
-    const struct hf_number *numbers;
+    const struct hf_key *keys;
     const char *act_key, *act; /* the key of the activation, and its default */
     bool tied;                 /* default of tie_word_embeddings */
     int window, nope;          /* defaults of sliding_window and of
@@ -229,25 +285,25 @@ static const struct hf_kind {
         bool is;
     } flags[4]; /* ends with a NULL */
 } kinds[] = {
-    { "gpt2", gpt2_numbers, "activation_function", "gelu_new", true, 0, 0,
+    { "gpt2", gpt2_keys, "activation_function", "gelu_new", true, 0, 0,
       "0", "yes", "yes", "yes",
       "model.norm=layernorm\nmodel.position=learned\n",
       { { "scale_attn_weights", true },
         { "scale_attn_by_inverse_layer_idx", false },
         { "add_cross_attention", false } } },
-    { "llama", llama_numbers, "hidden_act", "silu", false, 0, 0,
+    { "llama", llama_keys, "hidden_act", "silu", false, 0, 0,
       "0", "attention_bias", "attention_bias", "mlp_bias",
       "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "mistral", llama_numbers, "hidden_act", "silu", false, 4096, 0,
+    { "mistral", llama_keys, "hidden_act", "silu", false, 4096, 0,
       "0", "no", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "qwen2", llama_numbers, "hidden_act", "silu", false, 0, 0,
+    { "qwen2", llama_keys, "hidden_act", "silu", false, 0, 0,
       "0", "yes", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n",
       { { "use_sliding_window", false } } },
-    { "qwen3", llama_numbers, "hidden_act", "silu", false, 0, 0,
+    { "qwen3", llama_keys, "hidden_act", "silu", false, 0, 0,
       "128", "attention_bias", "attention_bias", "no",
       "model.norm=rmsnorm\nmodel.position=rope\nmodel.qk_norm=yes\n",
       { { "use_sliding_window", false } } },
-    { "smollm3", llama_numbers, "hidden_act", "silu", true, 0, 4,
+    { "smollm3", llama_keys, "hidden_act", "silu", true, 0, 4,
       "0", "attention_bias", "attention_bias", "mlp_bias",
       "model.norm=rmsnorm\nmodel.position=rope\n",
       { { "use_sliding_window", false } } },
@@ -318,32 +374,53 @@ int hf_config_reject(struct err *e, const json_t *o, const char *key,
     return -1;
 }
 
-int hf_config_number(const json_t *o, const struct hf_number *n,
-                     struct buf *out, struct err *e)
+int hf_config_read(const json_t *o, const struct hf_key *k, struct buf *out,
+                   struct err *e)
 {
-    const bool named = !n->alias || !hf_config_has(o, n->alias);
-    const json_t *value = json_object_get(o, named ? n->theirs : n->alias);
+    static const struct conf all = { .table = settings_table };
+    const struct setting *row = conf_find(&all, k->ours);
+    const bool named = !k->alias || !hf_config_has(o, k->alias);
+    const json_t *value = json_object_get(o, named ? k->theirs : k->alias);
+    const char *word = json_string_value(value);
+    const bool number = row->type == CONF_INT || row->type == CONF_REAL;
     char text[NUM_TEXT];
+    const char *given = text;
 
-    if (!named && hf_config_has(o, n->theirs) &&
-        !json_equal(value, json_object_get(o, n->theirs)))
-        return hf_config_reject(e, o, n->alias,
+    if (!named && hf_config_has(o, k->theirs) &&
+        !json_equal(value, json_object_get(o, k->theirs)))
+        return hf_config_reject(e, o, k->alias,
                                 "the file has another value for it");
     if (!value || json_is_null(value)) {
-        if (!n->otherwise)
+        if (!k->otherwise)
             return err_set(e, ERR_INPUT, "config.json: %s is missing",
-                           n->theirs);
-        buf_printf(out, "%s=%s\n", n->ours, n->otherwise);
+                           k->theirs);
+        if (*k->otherwise)
+            buf_printf(out, "%s=%s\n", k->ours, k->otherwise);
         return 0;
     }
-    if (!json_is_number(value))
-        return hf_config_reject(e, o, n->theirs, "gtrain needs a number");
-    num_shortest(text, json_number_value(value));
-    if (json_is_integer(value))
-        buf_printf(out, "%s=%lld\n", n->ours,
-                   (long long)json_integer_value(value));
+    if (number && json_is_integer(value))
+        snprintf(text, sizeof text, "%lld",
+                 (long long)json_integer_value(value));
+    else if (number && json_is_number(value))
+        num_shortest(text, json_number_value(value));
+    else if (is_flag(k, row) && json_is_boolean(value))
+        snprintf(text, sizeof text, json_is_true(value) ? "yes" : "no");
+    else if (!number && word && !strpbrk(word, "\r\n"))
+        given = word;
     else
-        buf_printf(out, "%s=%s\n", n->ours, text);
+        return hf_config_reject(e, o, k->theirs,
+                                number ? "gtrain needs a number"
+                                       : "gtrain export does not write this");
+    buf_printf(out, "%s=%s\n", k->ours, given);
+    return 0;
+}
+
+static int read_keys(const json_t *o, const struct hf_key *k, struct buf *out,
+                     struct err *e)
+{
+    for (; k->theirs; k++)
+        if (k->otherwise != written && hf_config_read(o, k, out, e) < 0)
+            return -1;
     return 0;
 }
 
@@ -353,7 +430,7 @@ static int add_act(const json_t *o, const struct hf_kind *k, struct buf *out,
     const char *act = hf_config_has(o, k->act_key)
                           ? json_string_value(json_object_get(o, k->act_key))
                           : k->act;
-    const bool gated = k->numbers == llama_numbers;
+    const bool gated = k->keys == llama_keys;
 
     for (int i = 0; act && i < ACTS; i++) {
         const char *ours = gated ? acts[i].gated : acts[i].plain;
@@ -394,14 +471,14 @@ static int check_window(const json_t *o, const struct hf_kind *k, struct err *e)
 static int add_head_dim(const json_t *o, const struct hf_kind *k,
                         struct buf *out, struct err *e)
 {
-    const struct hf_number size = { "head_dim", "model.head_dim", k->head_dim };
+    const struct hf_key size = { "head_dim", "model.head_dim", k->head_dim };
     const json_t *given = json_object_get(o, "head_dim");
     const json_t *heads = json_object_get(o, "num_attention_heads");
     const double width = json_number_value(json_object_get(o, "hidden_size"));
 
     if (json_number_value(given) * json_number_value(heads) == width)
         return 0;
-    return hf_config_number(o, &size, out, e);
+    return hf_config_read(o, &size, out, e);
 }
 
 static int add_llama(const json_t *o, const struct hf_kind *k, struct buf *out,
@@ -428,9 +505,8 @@ static int add_model(const json_t *o, const struct hf_kind *k,
                                : k->tied;
     const bool tied = says_tied && !convert_has_own_head(folder);
 
-    for (const struct hf_number *n = k->numbers; n->theirs; n++)
-        if (hf_config_number(o, n, out, e) < 0)
-            return -1;
+    if (read_keys(o, k->keys, out, e) < 0)
+        return -1;
     for (const struct hf_flag *f = k->flags; f->key; f++)
         if (hf_config_has(o, f->key) && is_true(o, f->key) != f->is)
             return hf_config_reject(e, o, f->key, "gtrain has no such model");
@@ -449,7 +525,7 @@ static int add_model(const json_t *o, const struct hf_kind *k,
                "model.vocab_multiple=1\n",
                k->fixed, find_bias(o, k->mlp_bias), find_bias(o, k->qkv_bias),
                find_bias(o, k->output_bias), tied ? "yes" : "no");
-    return k->numbers == llama_numbers ? add_llama(o, k, out, e) : 0;
+    return k->keys == llama_keys ? add_llama(o, k, out, e) : 0;
 }
 
 #define IN(list, key) is_in(list, sizeof list / sizeof *list, key)
@@ -467,15 +543,16 @@ static bool is_read(const struct hf_kind *k, const char *key)
     const char *const own[] = { k->act_key, k->qkv_bias, k->output_bias,
                                 k->mlp_bias };
 
-    for (const struct hf_number *n = k->numbers; n->theirs; n++)
-        if (strcmp(n->theirs, key) == 0 ||
-            (n->alias && strcmp(n->alias, key) == 0))
+    for (const struct hf_key *n = k->keys; n->theirs; n++)
+        if (n->otherwise != written &&
+            (strcmp(n->theirs, key) == 0 ||
+             (n->alias && strcmp(n->alias, key) == 0)))
             return true;
     for (const struct hf_flag *f = k->flags; f->key; f++)
         if (strcmp(f->key, key) == 0)
             return true;
     return IN(own, key) || IN(read, key) || IN(unknown, key) ||
-           (k->numbers == llama_numbers && IN(read_llama, key));
+           (k->keys == llama_keys && IN(read_llama, key));
 }
 
 /* Name the keys that might change what is computed; false and null do not. */
@@ -532,9 +609,10 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
 
     while (k < end && (!type || strcmp(type, k->type) != 0))
         k++;
-    if (ret == 0 && type && strcmp(type, "gtrain") == 0)
-        ret = convert_settings_own(o, out, e);
-    else if (ret == 0 && k == end)
+    if (ret == 0 && type && strcmp(type, "gtrain") == 0) {
+        buf_str(out, "model.vocab_multiple=1\n");
+        ret = read_keys(o, own_keys, out, e);
+    } else if (ret == 0 && k == end)
         ret =
             hf_config_reject(e, o, "model_type",
                              "gtrain reads gpt2, llama, mistral, qwen2, qwen3, "

@@ -13,18 +13,21 @@
  */
 struct settings;
 
-/* A number in config.json, the default of transformers if it is missing, or
- * NULL if it must not be missing; and another name that transformers reads. */
-struct hf_number {
+/* A key of config.json, and the setting that it is.  `otherwise` is what
+ * transformers has if it is missing, "" for our default, or NULL if it must not
+ * be missing; the alias is another name that transformers reads.  `is` is the
+ * place in struct settings of what follows from the setting, or 0. */
+struct hf_key {
     const char *theirs, *ours, *otherwise, *alias;
+    size_t is;
 };
 
 /* Is the key there, and not null? */
 bool hf_config_has(const json_t *o, const char *key);
 int hf_config_reject(struct err *, const json_t *o, const char *key,
                      const char *why);
-int hf_config_number(const json_t *o, const struct hf_number *, struct buf *out,
-                     struct err *);
+int hf_config_read(const json_t *o, const struct hf_key *, struct buf *out,
+                   struct err *);
 
 /* The rotary angles (convert_hf_rope.c): their base, their scaling, and the
  * layers without them.  If the file does not name these, they are those with

@@ -61,8 +61,12 @@ static void describe_nope(json_t *o, const struct model_settings *m)
                         json_integer(m->nope_every));
 }
 
+/* rope_theta is written twice, for transformers 4 and for transformers 5. */
 void hf_rope_describe(json_t *o, const struct settings *s)
 {
+    json_object_set_new(o, "rope_parameters",
+                        json_pack("{s:s, s:f}", "rope_type", "default",
+                                  "rope_theta", s->model.rope_theta));
     describe_scaling(o, s);
     describe_nope(o, &s->model);
 }
@@ -161,8 +165,8 @@ static int add_nope(const json_t *o, json_int_t every, struct buf *out,
 int hf_rope_read(const json_t *o, int nope, struct buf *out, struct err *e)
 {
     static const char *const keys[] = { "rope_parameters", "rope_scaling" };
-    static const struct hf_number theta = { "rope_theta", "model.rope_theta",
-                                            "10000" };
+    static const struct hf_key theta = { "rope_theta", "model.rope_theta",
+                                         "10000" };
     const json_t *from = o, *scaled = NULL;
     const struct scaling_keys *how = NULL;
 
@@ -191,5 +195,5 @@ int hf_rope_read(const json_t *o, int nope, struct buf *out, struct err *e)
         (how && add_scaling(o, scaled, how, out, e) < 0) ||
         add_nope(o, nope, out, e) < 0)
         return -1;
-    return hf_config_number(from, &theta, out, e);
+    return hf_config_read(from, &theta, out, e);
 }
