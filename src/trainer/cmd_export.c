@@ -18,13 +18,6 @@ static const char *const format_words[] = {
 };
 /* clang-format on */
 
-/* In the order of the words. */
-static convert_write_fn *const writers[] = {
-    convert_write_hf,   convert_write_llmc, convert_write_llmc,
-    convert_write_gguf, convert_write_gguf, convert_write_gguf,
-    convert_write_gguf,
-};
-
 static const char *output;
 static int format;
 static struct trained_model model = { .device = "cpu", .micro_batch = 1 };
@@ -41,6 +34,10 @@ static int write_model(struct engine *eng, struct err *e)
 {
     const size_t n = (size_t)eng->gpt.graph.count;
     float *weights = mem_alloc(n, sizeof *weights, "weights", e);
+    convert_write_fn *const writer = format == CONVERT_HF ? convert_write_hf
+                                     : format < CONVERT_GGUF
+                                         ? convert_write_llmc
+                                         : convert_write_gguf;
     int ret;
 
     if (!weights)
@@ -49,8 +46,7 @@ static int write_model(struct engine *eng, struct err *e)
                        n * sizeof *weights);
     ret = dev_sync(&eng->dev, e);
     if (ret == 0)
-        ret = writers[format](eng, weights, (enum convert_format)format, output,
-                              e);
+        ret = writer(eng, weights, (enum convert_format)format, output, e);
     if (ret == 0)
         log_info("wrote %s", output);
     free(weights);

@@ -17,22 +17,19 @@
 #include "trainer/model/gpt.h"
 #include "trainer/model/tensors.h"
 
-enum { FORMAT_HF, FORMAT_LLMC };
+static const char *const format_words[] = { "hf", "llm.c", NULL };
 
-static const char *const format_words[] = {
-    [FORMAT_HF] = "hf", [FORMAT_LLMC] = "llm.c", NULL
-};
-
+/* In the order of the words. */
 static const struct {
     convert_settings_fn *settings;
     convert_read_fn *weights;
 } readers[] = {
-    [FORMAT_HF] = { convert_settings_hf, convert_read_hf },
-    [FORMAT_LLMC] = { convert_settings_llmc, convert_read_llmc },
+    { convert_settings_hf, convert_read_hf },
+    { convert_settings_llmc, convert_read_llmc },
 };
 
 static const char *output, *tokenizer;
-static int format = FORMAT_HF;
+static int format;
 static int context;
 
 static const struct opt import_opts[] = {

@@ -100,38 +100,41 @@ struct hf_files {
     struct hf_file {
         char *name;
         struct tensors *tensors;
-        bool *used; /* of each tensor */
     } * file;
     int n, room;
+    struct hf_tensor {
+        const struct tensors_array *array;
+        const char *file;
+        bool used;
+    } * tensor; /* of all files */
+    int n_tensors, room_tensors;
 };
 
-static struct hf_file *open_file(struct hf_files *s, const char *name,
-                                 struct err *e)
+static int open_file(struct hf_files *s, const char *name, struct err *e)
 {
     struct hf_file new = { .name = path_join(s->folder, name) };
+    bool known = false;
 
     for (int i = 0; i < s->n; i++)
-        if (strcmp(s->file[i].name, new.name) == 0) {
-            free(new.name);
-            return &s->file[i];
-        }
-    if (tensors_open(&new.tensors, new.name, e) < 0) {
+        known = known || strcmp(s->file[i].name, new.name) == 0;
+    if (known || tensors_open(&new.tensors, new.name, e) < 0) {
         free(new.name);
-        return NULL;
+        return known ? 0 : -1;
     }
-    new.used = xcalloc((size_t)tensors_count(new.tensors) + 1, sizeof(bool));
-    GROW(s->file, s->n, s->room);
-    s->file[s->n] = new;
-    return &s->file[s->n++];
+    APPEND(s->file, s->n, s->room) = new;
+    for (int k = 0; k < tensors_count(new.tensors); k++)
+        APPEND(s->tensor, s->n_tensors, s->room_tensors) =
+            (struct hf_tensor){ tensors_at(new.tensors, k), new.name, false };
+    return 0;
 }
 
 static void close_files(struct hf_files *s)
 {
     for (int i = 0; i < s->n; i++) {
         tensors_close(s->file[i].tensors);
-        FREE(s->file[i].used, s->file[i].name);
+        free(s->file[i].name);
     }
-    free(s->file);
+    FREE(s->file, s->tensor);
     json_decref(s->index);
 }
 
@@ -156,7 +159,7 @@ static int open_index(struct hf_files *s, struct err *e)
                            "%s/model.safetensors.index.json: the file of %s is "
                            "not in this folder",
                            s->folder, tensor);
-        if (!open_file(s, name, e))
+        if (open_file(s, name, e) < 0)
             return -1;
     }
     return o ? 0 : -1;
@@ -169,7 +172,7 @@ static int open_files(struct hf_files *s, const char *folder, struct err *e)
 
     *s = (struct hf_files){ .folder = folder };
     if (path_has(folder, names[0]))
-        return open_file(s, names[0], e) ? 0 : -1;
+        return open_file(s, names[0], e);
     if (path_has(folder, names[1]))
         return open_index(s, e);
     return err_set(e, ERR_MISSING, "%s has neither %s nor %s", folder, names[0],
@@ -179,28 +182,23 @@ static int open_files(struct hf_files *s, const char *folder, struct err *e)
 static const struct tensors_array *use_tensor(struct hf_files *s,
                                               const char *name)
 {
-    for (int i = 0; i < s->n; i++) {
-        struct hf_file *d = &s->file[i];
-
-        for (int k = 0; k < tensors_count(d->tensors); k++)
-            if (strcmp(tensors_at(d->tensors, k)->name, name) == 0) {
-                d->used[k] = true;
-                return tensors_at(d->tensors, k);
-            }
-    }
+    for (int i = 0; i < s->n_tensors; i++)
+        if (strcmp(s->tensor[i].array->name, name) == 0) {
+            s->tensor[i].used = true;
+            return s->tensor[i].array;
+        }
     return NULL;
 }
 
 static const struct tensors_array *find_embedding(const struct hf_files *s)
 {
-    for (int i = 0; i < s->n; i++)
-        for (int k = 0; k < tensors_count(s->file[i].tensors); k++) {
-            const struct tensors_array *a = tensors_at(s->file[i].tensors, k);
+    for (int i = 0; i < s->n_tensors; i++) {
+        const struct tensors_array *a = s->tensor[i].array;
 
-            if (str_ends(a->name, "wte.weight") ||
-                str_ends(a->name, "embed_tokens.weight"))
-                return a;
-        }
+        if (str_ends(a->name, "wte.weight") ||
+            str_ends(a->name, "embed_tokens.weight"))
+            return a;
+    }
     return NULL;
 }
 
@@ -232,19 +230,17 @@ static int check_unused(const struct hf_files *s, bool tied, struct err *e)
     static const char *const tables[] = { ".attn.bias", ".attn.masked_bias",
                                           ".rotary_emb.inv_freq" };
 
-    for (int i = 0; i < s->n; i++)
-        for (int k = 0; k < tensors_count(s->file[i].tensors); k++) {
-            const char *name = tensors_at(s->file[i].tensors, k)->name;
-            bool known =
-                s->file[i].used[k] || (tied && strcmp(name, head_name) == 0);
+    for (int i = 0; i < s->n_tensors; i++) {
+        const struct hf_tensor *t = &s->tensor[i];
+        bool known =
+            t->used || (tied && strcmp(t->array->name, head_name) == 0);
 
-            for (int t = 0; t < 3; t++)
-                known |= str_ends(name, tables[t]);
-            if (!known)
-                return err_set(e, ERR_INPUT,
-                               "%s: gtrain has no counterpart for %s",
-                               s->file[i].name, name);
-        }
+        for (int k = 0; k < 3; k++)
+            known |= str_ends(t->array->name, tables[k]);
+        if (!known)
+            return err_set(e, ERR_INPUT, "%s: gtrain has no counterpart for %s",
+                           t->file, t->array->name);
+    }
     return 0;
 }
 

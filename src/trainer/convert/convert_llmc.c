@@ -14,7 +14,7 @@
 #include "common/save.h"
 #include "kernels/half.h"
 
-enum { HEAD = 256, MAGIC = 20240326, FP32 = 3, BF16 = 5, BLOCK = 4096 };
+enum { HEAD = 256, MAGIC = 20240326, FP32 = 3, BF16 = 5 };
 
 struct llmc_file {
     FILE *fp;
@@ -23,44 +23,20 @@ struct llmc_file {
     int64_t positions; /* elements of wpe.weight in the file */
 };
 
-static void write_bf16(FILE *fp, const float *x, int64_t n)
-{
-    uint16_t block[BLOCK];
-
-    for (int64_t at = 0, k; at < n; at += k) {
-        k = n - at < BLOCK ? n - at : BLOCK;
-        for (int64_t i = 0; i < k; i++)
-            block[i] = bf16_from_float(x[at + i]);
-        fwrite(block, sizeof *block, (size_t)k, fp);
-    }
-}
-
-/* Returns how many could be read. */
-static int64_t read_bf16(FILE *fp, float *x, int64_t n)
-{
-    uint16_t block[BLOCK];
-
-    for (int64_t at = 0, k; at < n; at += k) {
-        k = n - at < BLOCK ? n - at : BLOCK;
-        k = (int64_t)fread(block, sizeof *block, (size_t)k, fp);
-        if (k == 0)
-            return at;
-        for (int64_t i = 0; i < k; i++)
-            x[at + i] = float_from_bf16(block[i]);
-    }
-    return n;
-}
-
 static int write_param(void *arg, const struct convert_tensor *t, struct err *e)
 {
     const struct llmc_file *f = arg;
     const struct graph_param *p = t->param;
+    const float *from = f->weights + p->at;
 
     (void)e;
-    if (f->version == BF16)
-        write_bf16(f->fp, f->weights + p->at, p->count);
-    else
-        fwrite(f->weights + p->at, sizeof(float), (size_t)p->count, f->fp);
+    for (int64_t i = 0; i < p->count && f->version == BF16; i++) {
+        const uint16_t half = bf16_from_float(from[i]);
+
+        fwrite(&half, sizeof half, 1, f->fp);
+    }
+    if (f->version == FP32)
+        fwrite(from, sizeof *from, (size_t)p->count, f->fp);
     return 0;
 }
 
@@ -69,19 +45,23 @@ static int read_param(void *arg, const struct convert_tensor *t, struct err *e)
     const struct llmc_file *f = arg;
     const struct graph_param *p = t->param;
     const bool cropped = t->slice.cropped && f->positions > p->count;
-    const bool bf16 = f->version == BF16;
-    const off_t element = bf16 ? sizeof(uint16_t) : sizeof(float);
-    float *const to = f->weights + p->at;
-    const int64_t n =
-        bf16 ? read_bf16(f->fp, to, p->count)
-             : (int64_t)fread(to, sizeof *to, (size_t)p->count, f->fp);
+    const size_t size = f->version == BF16 ? sizeof(uint16_t) : sizeof(float);
+    const size_t n = (size_t)p->count;
+    float *to = f->weights + p->at;
+    /* bf16 in the second half of the place of the numbers */
+    unsigned char *from = (unsigned char *)(to + p->count) - size * n;
+    uint16_t half;
 
-    if (n != p->count && ferror(f->fp))
-        return err_sys(e, "cannot read %s", p->name);
-    if (n != p->count)
-        return err_set(e, ERR_INPUT, "the file ends before %s", p->name);
+    if (fread(from, size, n, f->fp) != n)
+        return ferror(f->fp)
+                   ? err_sys(e, "cannot read %s", p->name)
+                   : err_set(e, ERR_INPUT, "the file ends before %s", p->name);
+    for (size_t i = 0; i < n && f->version == BF16; i++) {
+        memcpy(&half, from + size * i, size);
+        to[i] = float_from_bf16(half);
+    }
     if (cropped &&
-        fseeko(f->fp, element * (f->positions - p->count), SEEK_CUR) < 0)
+        fseeko(f->fp, (off_t)size * (f->positions - p->count), SEEK_CUR) < 0)
         return err_sys(e, "cannot read");
     return 0;
 }
