@@ -351,18 +351,10 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
 void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
                        int64_t capacity)
 {
-    struct builder b = { .T = 1, .capacity = capacity };
+    struct builder b = { .T = capacity ? 1 : c->model.context,
+                         .capacity = capacity };
     int head;
     const int x = build_trunk(gpt, &b, c, B, &head);
-
-    gpt->output = graph_linear(&gpt->graph, x, head, GRAPH_NONE);
-}
-
-void gpt_build_window(struct gpt *gpt, const struct settings *c)
-{
-    struct builder b = { .T = c->model.context };
-    int head;
-    const int x = build_trunk(gpt, &b, c, 1, &head);
 
     gpt->output = graph_linear(&gpt->graph, x, head, GRAPH_NONE);
 }

@@ -30,11 +30,9 @@ struct gpt {
 /* Fill the graph for B sequences of the model's context.  The settings must
  * have gone through resolve_settings(). */
 void gpt_build(struct gpt *, const struct settings *, int64_t B);
+/* Without a cache, for whole sequences: logits(B*T, padded vocabulary). */
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
                        int64_t capacity);
-/* Build it for one sequence of the model's context: logits(T, padded
- * vocabulary). */
-void gpt_build_window(struct gpt *, const struct settings *);
 /* For the first T positions of one sequence, up to the attention of the last
  * layer: only its keys and values are of use (graph_store_keys). */
 void gpt_build_prompt(struct gpt *, const struct settings *, int64_t T);

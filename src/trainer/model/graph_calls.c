@@ -1,8 +1,8 @@
 #include "config.h"
 #include "trainer/model/graph_calls.h"
 
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/mem.h"
 #include "trainer/model/rules.h"
@@ -200,27 +200,22 @@ static void find_last_calls(struct graph *g)
     }
 }
 
-/* Sort the units in the order in which backward finishes them. */
-static void order_units(struct graph *g)
+/* Backward finishes the units in the reverse of the order in which they were
+ * declared. */
+static void reverse_units(struct graph *g)
 {
-    struct graph_unit *sorted = xcalloc((size_t)g->n_units, sizeof *sorted);
-    int *index = xcalloc((size_t)g->n_units, sizeof *index);
+    const int last = g->n_units - 1;
 
-    for (int i = 0; i < g->n_units; i++) {
-        index[i] = 0;
-        for (int j = 0; j < g->n_units; j++) {
-            const int mine = g->unit[i].last_call;
-            const int other = g->unit[j].last_call;
+    for (int i = 0; i < last - i; i++) {
+        const struct graph_unit unit = g->unit[i];
 
-            /* of equal ones (no backward pass) the last declared first */
-            index[i] += other < mine || (other == mine && j > i);
-        }
-        sorted[index[i]] = g->unit[i];
+        g->unit[i] = g->unit[last - i];
+        g->unit[last - i] = unit;
     }
-    memcpy(g->unit, sorted, (size_t)g->n_units * sizeof *sorted);
+    for (int i = 0; i < last; i++)
+        assert(g->unit[i].last_call <= g->unit[i + 1].last_call);
     for (int p = 0; p < g->n_params; p++)
-        g->param[p].unit = index[g->param[p].unit];
-    FREE(sorted, index);
+        g->param[p].unit = last - g->param[p].unit;
 }
 
 /* The unit of the parameters that node i reads, or GRAPH_NONE. */
@@ -282,7 +277,7 @@ void graph_calls_make(struct graph *g, const struct graph_conf *conf)
         add_backward(g, conf->fuse);
         find_last_calls(g);
     }
-    order_units(g);
+    reverse_units(g);
     find_call_units(g);
     lay_out_block(g);
 }
@@ -291,23 +286,18 @@ void graph_calls_make(struct graph *g, const struct graph_conf *conf)
 
 const char *graph_call_name(const struct graph *g, int call)
 {
+    static const char *const fused[] = {
+        [CALL_ADD_NORM] = "add_norm",
+        [CALL_LINEAR_ACT] = "linear_act",
+        [CALL_ACT_LINEAR_BACK] = "act_linear_bwd",
+        [CALL_HEAD] = NULL,
+    };
     const struct graph_call *c = &g->call[call];
     const struct rule *rule = &rules[g->node[c->node].op];
 
-    switch (c->kind) {
-    case CALL_ADD_NORM:
-        return "add_norm";
-    case CALL_LINEAR_ACT:
-        return "linear_act";
-    case CALL_ACT_LINEAR_BACK:
-        return "act_linear_bwd";
-    case CALL_BACKWARD:
-        return rule->backward_name;
-    case CALL_FORWARD:
-    case CALL_HEAD:
-        break;
-    }
-    return rule->name;
+    if (fused[c->kind])
+        return fused[c->kind];
+    return c->kind == CALL_BACKWARD ? rule->backward_name : rule->name;
 }
 
 static double forward_flops(const struct graph *g, int i)

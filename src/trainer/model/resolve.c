@@ -174,16 +174,10 @@ static int resolve_batch(struct settings *c, int world, struct err *e)
 
 int64_t resolve_span(const struct settings *c, const struct conf_span *s)
 {
-    switch (s->unit) {
-    case SPAN_TOKENS:
+    if (s->unit == SPAN_TOKENS)
         return (int64_t)(s->n / (double)c->is.tokens_per_step);
-    case SPAN_FRACTION:
+    if (s->unit == SPAN_FRACTION)
         return (int64_t)rint(s->n * (double)c->is.steps);
-    case SPAN_STEPS:
-    case SPAN_TIME: /* of intervals only */
-    case SPAN_UNITS:
-        break;
-    }
     return (int64_t)s->n;
 }
 

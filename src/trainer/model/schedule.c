@@ -12,15 +12,9 @@ static double cosine(double r)
 /* From 1 to 0 for d from 0 to 1. */
 static double fall(enum decay_shape shape, double d)
 {
-    switch (shape) {
-    case SHAPE_COSINE:
-        return cosine(d);
-    case SHAPE_SQRT:
-        return 1.0 - sqrt(d);
-    case SHAPE_LINEAR:
-        break;
-    }
-    return 1.0 - d;
+    return shape == SHAPE_COSINE ? cosine(d)
+           : shape == SHAPE_SQRT ? 1.0 - sqrt(d)
+                                 : 1.0 - d;
 }
 
 /* The warm-up is the mirror image of a decay. */

@@ -143,7 +143,7 @@ int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
     if (open_graph(eng, &s->decoder.graph, e) < 0)
         return -1;
     if (gpt_positions(&eng->set->model) > 0 && room > context + 1) {
-        gpt_build_window(&s->window, eng->set);
+        gpt_build_decoder(&s->window, eng->set, 1, 0);
         if (open_graph(eng, &s->window.graph, e) < 0)
             return -1;
     }
