@@ -12,6 +12,28 @@
 #include "plot/draw/layout.h"
 #include "plot/draw/legend.h"
 
+/* What is written instead where the locale has ASCII only. */
+static const struct {
+    int32_t code;
+    const char *ascii;
+} plain[] = {
+    { 0xB1, "+-" },  { 0xD7, "x" },   { 0x3B2, "beta" }, { 0x3C3, "sigma" },
+    { 0x2013, "-" }, { 0x2191, "^" }, { 0x2193, "v" },   { 0x2248, "~=" },
+    { 0x2500, "-" }, { 0x2501, "-" }, { 0x2502, "|" },   { 0x250A, ":" },
+    { 0x2514, "+" }, { 0x2524, "+" }, { 0x252C, "+" },   { 0x25B2, "^" },
+    { 0x25BC, "v" }, { 0x25C6, "*" }, { 0x25CF, "o" },
+};
+
+static void add_character(struct buf *b, int32_t code, bool unicode)
+{
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0] && !unicode; i++)
+        if (plain[i].code == code) {
+            buf_str(b, plain[i].ascii);
+            return;
+        }
+    utf8_add(b, code);
+}
+
 /*
  * The characters of the terminal, with their colours; nothing is drawn outside
  */
@@ -135,9 +157,7 @@ static void screen_print(const struct screen *s, struct buf *out)
             if (blank)
                 buf_char(out, ' ');
             else if (c->code)
-                utf8_add(out, s->look->unicode || (c->code | 2) != 0x2193
-                                  ? c->code
-                                  : "^v"[c->code == 0x2193]);
+                add_character(out, c->code, s->look->unicode);
             else
                 utf8_add(out, s->look->unicode ? 0x2800 + c->dots
                                                : ascii_of(c->dots));
@@ -247,8 +267,8 @@ static void draw_points(const struct window *w, const struct panel *p,
         const double y = axis_place(curve_y(p, c), c->y[i]);
 
         if (is_inside(x) && is_inside(y))
-            screen_text(w->s, column_of(w, x), row_of(w, y),
-                        w->s->look->unicode ? "\xe2\x97\x8f" : "o", &rgb);
+            screen_text(w->s, column_of(w, x), row_of(w, y), "\xe2\x97\x8f",
+                        &rgb);
     }
 }
 
@@ -359,7 +379,6 @@ static void draw_one(const struct window *w, const struct panel *p,
 static void draw_mark(const struct window *w, const struct panel *p,
                       const struct mark *m, uint32_t rgb)
 {
-    const bool unicode = w->s->look->unicode;
     const double x = axis_place(&p->x, m->x);
     const double y = axis_place(&p->y, m->y);
     const int len = m->label ? (int)utf8_width(m->label) : 0;
@@ -370,26 +389,24 @@ static void draw_mark(const struct window *w, const struct panel *p,
         return;
     if (mark_is_level(m)) {
         for (int i = 0; i < w->w && m->type == MARK_AT_Y; i += 2)
-            screen_behind(w->s, w->x + i, row, unicode ? 0x2500 : '-', rgb);
+            screen_behind(w->s, w->x + i, row, 0x2500, rgb);
         if (len)
             screen_text(w->s, w->x + w->w - len, row > w->y ? row - 1 : row + 1,
                         m->label, &rgb);
     } else if (m->type == MARK_AT_X) {
         for (int i = 0; i < (m->small ? 1 : w->h); i++)
-            screen_behind(w->s, col, w->y + i, unicode ? 0x250A : ':', rgb);
+            screen_behind(w->s, col, w->y + i, 0x250A, rgb);
         if (len)
             screen_text(w->s, col + 2 + len < w->x + w->w ? col + 1 : col - len,
                         w->y, m->label, &rgb);
-    } else if (m->type == MARK_NAN) {
-        screen_text(w->s, col, w->y + w->h - 1, unicode ? "\xc3\x97" : "x",
+    } else if (m->type != MARK_AT_XY) {
+        screen_text(w->s, col, m->type == MARK_ABOVE ? w->y : w->y + w->h - 1,
+                    m->type == MARK_NAN     ? "\xc3\x97"
+                    : m->type == MARK_BELOW ? "\xe2\x96\xbc"
+                                            : "\xe2\x96\xb2",
                     &rgb);
-    } else if (m->type == MARK_BELOW) {
-        screen_text(w->s, col, w->y + w->h - 1, unicode ? "\xe2\x96\xbc" : "v",
-                    &rgb);
-    } else if (m->type == MARK_ABOVE) {
-        screen_text(w->s, col, w->y, unicode ? "\xe2\x96\xb2" : "^", &rgb);
     } else if (is_inside(y)) {
-        screen_text(w->s, col, row, unicode ? "\xe2\x97\x86" : "*", &rgb);
+        screen_text(w->s, col, row, "\xe2\x97\x86", &rgb);
         if (len)
             screen_text(
                 w->s, col + 2 + len < w->x + w->w ? col + 1 : col - len - 1,
@@ -403,19 +420,14 @@ static void draw_mark(const struct window *w, const struct panel *p,
 
 static void draw_axes(const struct window *w, const struct panel *p)
 {
-    const bool unicode = w->s->look->unicode;
     const uint32_t grey = palette_of(w->s->theme)->grey;
     int taken = -1;
 
     for (int i = 0; i < w->h; i++)
-        screen_text(w->s, w->x - 1, w->y + i, unicode ? "\xe2\x94\x82" : "|",
-                    &grey);
+        screen_text(w->s, w->x - 1, w->y + i, "\xe2\x94\x82", &grey);
     for (int i = -1; i < w->w; i++)
         screen_text(w->s, w->x + i, w->y + w->h,
-                    unicode ? i < 0 ? "\xe2\x94\x94" : "\xe2\x94\x80"
-                    : i < 0 ? "+"
-                            : "-",
-                    &grey);
+                    i < 0 ? "\xe2\x94\x94" : "\xe2\x94\x80", &grey);
     for (size_t i = 0; i < p->y.n_ticks; i++) {
         const struct tick *t = &p->y.tick[i];
         const double y = axis_place(&p->y, t->at);
@@ -424,8 +436,7 @@ static void draw_axes(const struct window *w, const struct panel *p)
             continue;
         screen_text(w->s, w->x - 2 - (int)utf8_width(t->label), row_of(w, y),
                     t->label, NULL);
-        screen_text(w->s, w->x - 1, row_of(w, y),
-                    unicode ? "\xe2\x94\xa4" : "+", &grey);
+        screen_text(w->s, w->x - 1, row_of(w, y), "\xe2\x94\xa4", &grey);
     }
     for (size_t i = 0; p->has_y2 && i < p->y2.n_ticks; i++) {
         const double y = axis_place(&p->y2, p->y2.tick[i].at);
@@ -442,8 +453,7 @@ static void draw_axes(const struct window *w, const struct panel *p)
 
         if (!*t->label || !(x >= -1e-9 && x <= 1 + 1e-9))
             continue;
-        screen_text(w->s, column_of(w, x), w->y + w->h,
-                    unicode ? "\xe2\x94\xac" : "+", &grey);
+        screen_text(w->s, column_of(w, x), w->y + w->h, "\xe2\x94\xac", &grey);
         if (from + len > w->s->width)
             from = w->s->width - len;
         if (from <= taken)
@@ -489,9 +499,7 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
                 break;
             }
             screen_text(s, x + col, y + rows - 1,
-                        !s->look->unicode ? points ? "o " : "--"
-                        : points          ? "\xe2\x97\x8f "
-                                          : "\xe2\x94\x81\xe2\x94\x81",
+                        points ? "\xe2\x97\x8f " : "\xe2\x94\x81\xe2\x94\x81",
                         &rgb);
             if (letter_of(s, p, i))
                 screen_text(s, x + col + 1, y + rows - 1,
@@ -596,40 +604,23 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
     draw_legend(s, p, x + 1, w.y + w.h + 3, width, most, true);
 }
 
-/* In ASCII, if that is all that the terminal knows. */
 static void print_note(const char *note, const struct term_look *look,
                        struct buf *out)
 {
-    static const char *const ascii[][2] = {
-        { "\xcf\x83", "sigma" },  { "\xce\xb2", "beta" },
-        { "\xc3\x97", "x" },      { "\xc2\xb1", "+-" },
-        { "\xe2\x89\x88", "~=" }, { "\xe2\x80\x93", "-" },
-    };
-    const size_t width = (size_t)look->width;
-    struct buf clean = BUF_INIT, plain = BUF_INIT;
+    struct buf clean = BUF_INIT, shown = BUF_INIT;
+    const char *s;
 
-    for (const char *s = note; *s && !look->unicode;) {
-        size_t k = 0;
-
-        while (k < sizeof ascii / sizeof ascii[0] &&
-               strncmp(s, ascii[k][0], strlen(ascii[k][0])) != 0)
-            k++;
-        if (k < sizeof ascii / sizeof ascii[0]) {
-            buf_str(&plain, ascii[k][1]);
-            s += strlen(ascii[k][0]);
-        } else {
-            buf_char(&plain, *s++);
-        }
-    }
-    utf8_visible(&clean, plain.len ? plain.s : note);
-    buf_clear(&plain);
-    for (const char *s = clean.s; *s; s += *s == ' ') {
-        const size_t len = layout_line(s, width);
+    utf8_visible(&clean, note);
+    for (s = clean.s; *s;)
+        add_character(&shown, utf8_next(&s), look->unicode);
+    for (s = shown.s; *s; s += *s == ' ') {
+        const size_t len = layout_line(s, (size_t)look->width);
 
         buf_printf(out, "%.*s\n", (int)len, s);
         s += len;
     }
     buf_clear(&clean);
+    buf_clear(&shown);
 }
 
 void term_draw(const struct figure *f, const struct term_look *look,

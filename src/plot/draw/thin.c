@@ -9,85 +9,54 @@
 
 #include "plot/draw/axis.h"
 
-/* Indices to keep of one column: first, last and extremes. */
+/* Of one column: the first point, the last one, and the extremes. */
 struct column {
     size_t first, last, low, high, lowest, highest;
-    bool any, any_finite;
+    bool any;
     size_t n; /* finite points */
 };
 
-enum { CROWD = 8 };
-
-struct kept {
-    size_t *index;
-    size_t n, room;
-};
-
-static void keep(struct kept *k, size_t i)
+static void column_flush(struct column *c, bool *kept)
 {
-    if (k->n && k->index[k->n - 1] == i)
-        return;
-    APPEND(k->index, k->n, k->room) = i;
-}
+    enum { CROWD = 8 }; /* so many points, and only the extremes are visible */
 
-static int by_index(const void *a, const void *b)
-{
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-static void column_flush(struct column *c, struct kept *k)
-{
-    size_t all[] = {
-        c->first, c->low, c->high, c->lowest, c->highest, c->last
-    };
-
-    if (!c->any)
-        return;
-    if (!c->any_finite) {
-        keep(k, c->first);
-    } else {
-        /* of many points in a column, only the extremes are visible */
-        if (c->n >= CROWD) {
-            all[0] = c->low;
-            all[5] = c->high;
-        }
-        qsort(all, sizeof all / sizeof all[0], sizeof all[0], by_index);
-        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-            keep(k, all[i]);
-    }
+    if (c->any && c->n < CROWD)
+        kept[c->first] = kept[c->last] = true;
+    if (c->n > 0)
+        kept[c->low] = kept[c->high] = kept[c->lowest] = kept[c->highest] =
+            true;
     *c = (struct column){ 0 };
 }
 
 static void column_add(struct column *c, const struct curve *v, size_t i)
 {
-    if (!c->any)
-        *c = (struct column){ .any = true, .first = i };
-    if (!isfinite(v->y[i]))
-        return;
-    if (!c->any_finite) {
-        *c = (struct column){ i, i, i, i, i, i, true, true, 1 };
-        return;
+    const bool finite = isfinite(v->y[i]);
+
+    if (!c->any || (finite && c->n == 0))
+        *c = (struct column){ i, i, i, i, i, i, true, finite };
+    else if (finite) {
+        c->last = i;
+        c->n++;
+        if (v->y[i] < v->y[c->low])
+            c->low = i;
+        if (v->y[i] > v->y[c->high])
+            c->high = i;
+        if (v->lo && v->lo[i] < v->lo[c->lowest])
+            c->lowest = i;
+        if (v->hi && v->hi[i] > v->hi[c->highest])
+            c->highest = i;
     }
-    c->last = i;
-    c->n++;
-    if (v->y[i] < v->y[c->low])
-        c->low = i;
-    if (v->y[i] > v->y[c->high])
-        c->high = i;
-    if (v->lo && v->lo[i] < v->lo[c->lowest])
-        c->lowest = i;
-    if (v->hi && v->hi[i] > v->hi[c->highest])
-        c->highest = i;
 }
 
-static double *pick(const double *from, const struct kept *k, struct arena *mem)
+/* The values that are kept, or NULL of NULL. */
+static double *pick(const double *from, const bool *kept, size_t n,
+                    size_t n_kept, struct arena *mem)
 {
-    double *to = arena_alloc(mem, (k->n + 1) * sizeof *to);
+    double *to = from ? arena_alloc(mem, (n_kept + 1) * sizeof *to) : NULL;
 
-    for (size_t i = 0; i < k->n; i++)
-        to[i] = from[k->index[i]];
+    for (size_t i = 0, k = 0; i < n && from; i++)
+        if (kept[i])
+            to[k++] = from[i];
     return to;
 }
 
@@ -95,15 +64,17 @@ void thin_curve(struct curve *v, const struct axis *x, int columns,
                 struct arena *mem)
 {
     struct column c = { 0 };
-    struct kept k = { 0 };
+    const size_t n = v->n;
+    bool *kept;
     long now = -1;
 
-    if (columns <= 0 || v->n <= 4 * (size_t)columns)
+    if (columns <= 0 || n <= 4 * (size_t)columns)
         return;
-    for (size_t i = 1; i < v->n; i++)
+    for (size_t i = 1; i < n; i++)
         if (v->x[i] < v->x[i - 1])
             return; /* the points are no line, so there are no columns */
-    for (size_t i = 0; i < v->n; i++) {
+    kept = xcalloc(n, sizeof *kept);
+    for (size_t i = 0; i < n; i++) {
         const double place = axis_place(x, v->x[i]);
         long at = (long)(place * columns);
 
@@ -116,38 +87,21 @@ void thin_curve(struct curve *v, const struct axis *x, int columns,
             at = columns + 1;
         }
         if (at != now)
-            column_flush(&c, &k);
+            column_flush(&c, kept);
         now = at;
         column_add(&c, v, i);
         if (place > 1 && isfinite(v->y[i]))
             break;
     }
-    column_flush(&c, &k);
-    v->x = pick(v->x, &k, mem);
-    v->y = pick(v->y, &k, mem);
-    if (v->lo)
-        v->lo = pick(v->lo, &k, mem);
-    if (v->hi)
-        v->hi = pick(v->hi, &k, mem);
-    v->n = k.n;
-    free(k.index);
-}
-
-/* The mean and the extremes of the points of one column. */
-struct mean {
-    double x, y, lo, hi;
-    size_t n;
-};
-
-static void end_column(struct curve *to, struct mean *m)
-{
-    if (m->n == 0)
-        return;
-    to->x[to->n] = m->x / (double)m->n;
-    to->y[to->n] = m->y / (double)m->n;
-    to->lo[to->n] = m->lo;
-    to->hi[to->n++] = m->hi;
-    *m = (struct mean){ 0 };
+    column_flush(&c, kept);
+    v->n = 0;
+    for (size_t i = 0; i < n; i++)
+        v->n += kept[i];
+    v->x = pick(v->x, kept, n, v->n, mem);
+    v->y = pick(v->y, kept, n, v->n, mem);
+    v->lo = pick(v->lo, kept, n, v->n, mem);
+    v->hi = pick(v->hi, kept, n, v->n, mem);
+    free(kept);
 }
 
 bool thin_crowd(struct curve *v, const struct axis *x, int columns,
@@ -155,7 +109,7 @@ bool thin_crowd(struct curve *v, const struct axis *x, int columns,
 {
     const size_t room = 2 * (size_t)columns + 4;
     struct curve to = *v;
-    struct mean m = { 0 };
+    double *points;
     size_t inside = 0;
     long now = -1;
 
@@ -174,23 +128,29 @@ bool thin_crowd(struct curve *v, const struct axis *x, int columns,
     to.y = arena_alloc(mem, room * sizeof *to.y);
     to.lo = arena_alloc(mem, room * sizeof *to.lo);
     to.hi = arena_alloc(mem, room * sizeof *to.hi);
+    points = arena_alloc(mem, room * sizeof *points);
     to.crowd = true;
-    for (size_t i = 0; i < v->n; i++) {
-        const double place = axis_place(x, v->x[i]);
+    for (size_t i = 0, k = 0; i < v->n; i++) {
+        const double place = axis_place(x, v->x[i]), y = v->y[i];
         const long at = (long)(place * columns);
 
         if (!(place >= 0 && place <= 1))
             continue;
-        if (at != now)
-            end_column(&to, &m);
+        if (at != now) {
+            k = to.n++;
+            to.lo[k] = to.hi[k] = y;
+        }
         now = at;
-        m.lo = m.n ? fmin(m.lo, v->y[i]) : v->y[i];
-        m.hi = m.n ? fmax(m.hi, v->y[i]) : v->y[i];
-        m.x += v->x[i];
-        m.y += v->y[i];
-        m.n++;
+        to.lo[k] = y < to.lo[k] ? y : to.lo[k];
+        to.hi[k] = y > to.hi[k] ? y : to.hi[k];
+        to.x[k] += v->x[i];
+        to.y[k] += y;
+        points[k]++;
     }
-    end_column(&to, &m);
+    for (size_t k = 0; k < to.n; k++) {
+        to.x[k] /= points[k];
+        to.y[k] /= points[k];
+    }
     *v = to;
     return true;
 }
