@@ -258,19 +258,19 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
     return ret;
 }
 
-/* Cairo makes EPS in a temporary file. */
-void figure_confine(const struct request *r)
+void figure_confine(const char *const *file, int n, const char *into)
 {
-    char *folders[] = { path_of_output(r->output), path_of_output(r->script),
-                        index_folder(""), path_cache("fontconfig"),
-                        r->output && str_ends(r->output, ".eps")
-                            ? xstrdup(P_tmpdir)
-                            : NULL };
-    const size_t n = sizeof folders / sizeof folders[0];
+    struct path_list folders = { 0 };
 
-    confine((const char *const *)folders, n, false);
-    for (size_t i = 0; i < n; i++)
-        free(folders[i]);
+    for (int i = 0; i < n; i++) {
+        path_list_add(&folders, into ? xstrdup(into) : path_of_output(file[i]));
+        if (file[i] && str_ends(file[i], ".eps")) /* Cairo uses a file there */
+            path_list_add(&folders, xstrdup(P_tmpdir));
+    }
+    path_list_add(&folders, index_folder(""));
+    path_list_add(&folders, path_cache("fontconfig"));
+    confine((const char *const *)folders.name, folders.n, false);
+    path_list_clear(&folders);
 }
 
 int figure_main(int argc, char **argv, struct err *e)
@@ -286,7 +286,8 @@ int figure_main(int argc, char **argv, struct err *e)
     if (argc < type->words - (type->runs && plot_request.sweep))
         return err_set(e, ERR_USAGE, "%s expected: gplot %s %s", type->expect,
                        cmd->name, cmd->args);
-    figure_confine(&plot_request);
+    figure_confine((const char *[]){ plot_request.output, plot_request.script },
+                   2, NULL);
     if (!plot_request.watch)
         return draw_once(argc, argv, &running, e);
     sig_watch();

@@ -51,9 +51,10 @@ struct figure_type {
 /* The command of a figure, whose arg is its type. */
 int figure_main(int argc, char **argv, struct err *);
 
-/* Give up the right to change other files than what is written, beside which
- * there may be more, gtrack's cache and that of fonts; and to connect. */
-void figure_confine(const struct request *);
+/* Give up the right to connect, and to change other files than these, any of
+ * which may be NULL, or what is in the folder `into` if that is not NULL, than
+ * gtrack's cache and that of fonts.  Beside a file there may be more. */
+void figure_confine(const char *const *file, int n, const char *into);
 
 /* Load the runs that are named by the words from `first` on, or all runs if
  * there are none. */

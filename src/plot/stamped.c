@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/confine.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -18,7 +17,6 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "plot/figures.h"
-#include "store/read/index.h"
 
 enum { FILE_MAX = 256 << 20 };
 
@@ -66,23 +64,6 @@ static int draw_again(const struct stamp *s, const char *first,
     ret = program_call(plot_program_figures(), argv, &limits, run, e);
     FREE(output, argv);
     return ret;
-}
-
-/* The command of each figure gives up more, in its child. */
-static void confine_figures(int n, char **figure, const char *into)
-{
-    struct path_list folders = { 0 };
-
-    for (int i = 0; i < n; i++) {
-        path_list_add(&folders,
-                      into ? xstrdup(into) : path_of_output(figure[i]));
-        if (str_ends(figure[i], ".eps")) /* see figure_confine() */
-            path_list_add(&folders, xstrdup(P_tmpdir));
-    }
-    path_list_add(&folders, index_folder(""));
-    path_list_add(&folders, path_cache("fontconfig"));
-    confine((const char *const *)folders.name, folders.n, false);
-    path_list_clear(&folders);
 }
 
 /* ---- verify ----------------------------------------------------------- */
@@ -214,7 +195,7 @@ static int verify_main(int argc, char **argv, struct err *e)
         return -1;
     table_columns(&t, "figure", "command", "result", NULL);
     sig_watch();
-    confine_figures(argc, argv, path_temp());
+    figure_confine((const char *const *)argv, argc, path_temp());
     for (int i = 0; i < argc && !sig_caught(); i++)
         bad += !verify_figure(&t, argv[i], end - clock_mono());
     ret = sig_caught() ? err_set(e, ERR_INTERRUPTED, "interrupted")
@@ -256,7 +237,7 @@ static int redo_main(int argc, char **argv, struct err *e)
     if (argc == 0)
         return err_set(e, ERR_USAGE, "a figure is expected");
     sig_watch();
-    confine_figures(argc, argv, NULL);
+    figure_confine((const char *const *)argv, argc, NULL);
     for (int i = 0; i < argc; i++)
         if (redo_figure(argv[i], e) < 0)
             return -1;

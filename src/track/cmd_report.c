@@ -38,7 +38,7 @@ static int report_main(int argc, char **argv, struct err *e)
     if (!page && !str_ends(to, ".md") && !str_ends(to, ".pdf"))
         return err_set(e, ERR_USAGE,
                        "a report goes into a file: -o FILE.html, .md or .pdf");
-    figure_confine(r);
+    figure_confine(&r->output, 1, NULL);
     if (page)
         return write_page(r, argc, argv, e);
     if (!gnuplot_found(version))
