@@ -120,23 +120,6 @@ void curve_forecast(struct build *b, struct panel *p,
 
 /* ---- the table below the figure ------------------------------------------ */
 
-static void add_row(struct table *t, const struct curve_summary *c,
-                    const char *metric, const double *y)
-{
-    figure_summary_add(t, c->name, metric, c->unit, y, c->history->step,
-                       c->history->n);
-}
-
-/* The lowest value may be that of one lucky batch, so the smoothed values have
- * a row as well. */
-static void add_smoothed(struct table *t, const struct curve_summary *c)
-{
-    add_row(t, c, arena_printf(&t->mem, "%s, single steps", c->key),
-            c->history->y);
-    add_row(t, c, arena_printf(&t->mem, "%s, smoothed", c->key),
-            history_smooth(c->history, c->how));
-}
-
 /* The speed of all steps that are drawn together. */
 static void add_speed(struct table *t, const struct curve_summary *c,
                       const struct request *r)
@@ -172,10 +155,16 @@ static void add_speed(struct table *t, const struct curve_summary *c,
 void curve_summarise(struct table *t, const struct curve_summary *c,
                      const struct request *r)
 {
-    if (c->how)
-        add_smoothed(t, c);
-    else
-        add_row(t, c, c->key, c->history->y);
+    struct history *h = c->history;
+
+    figure_summary_add(
+        t, c->name,
+        arena_printf(&t->mem, "%s%s", c->key, c->how ? ", single steps" : ""),
+        c->unit, h->y, h->step, h->n);
+    if (c->how) /* the lowest value may be that of one lucky batch */
+        figure_summary_add(t, c->name,
+                           arena_printf(&t->mem, "%s, smoothed", c->key),
+                           c->unit, history_smooth(h, c->how), h->step, h->n);
     if (run_rate_is(c->key) && !r->stitch)
         add_speed(t, c, r);
 }

@@ -108,25 +108,6 @@ static void note_gone(struct figure *f, const struct group *g, const char *name)
     buf_clear(&why);
 }
 
-/* y at x; NaN outside and in gaps.  *from is the point at which to begin the
- * search; it becomes the one for a larger x. */
-static double value_at(const struct history *h, double x, size_t *from)
-{
-    size_t i = *from;
-
-    while (i < h->n && h->x[i] < x)
-        i++;
-    *from = i;
-    if (i == h->n)
-        return NAN;
-    if (h->x[i] == x)
-        return h->y[i];
-    if (i == 0)
-        return NAN;
-    return h->y[i - 1] + (h->y[i] - h->y[i - 1]) * (x - h->x[i - 1]) /
-                             (h->x[i] - h->x[i - 1]);
-}
-
 /* The x of all runs, each once; evenly spaced ones if there are too many. */
 static double *common_x(const struct group *g, size_t *n)
 {
@@ -191,7 +172,8 @@ static struct curve *draw_group(struct build *b, struct panel *p,
 
         c->x[i] = x[i];
         for (size_t k = 0; k < g->n; k++) {
-            const double y = value_at(&g->h[k], x[i], &from[k]);
+            const double y =
+                figure_between(g->h[k].x, g->h[k].y, g->h[k].n, x[i], &from[k]);
 
             if (isfinite(y))
                 values[m++] = y;

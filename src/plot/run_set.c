@@ -230,48 +230,48 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
     return !key[0] ? 0 : key[1] ? 2 : 1;
 }
 
-/* Colour runs by numbers, on a ramp; a run whose number is NaN is grey. */
-static void colour_by_ramp(struct run_set *c, const char *label,
-                           const double *number, struct arena *mem)
+/* Colour runs by a number, on a ramp, and those without it grey; by their place
+ * among all if there is no parameter.  False if fewer numbers are different. */
+static bool colour_by_ramp(struct run_set *c, const char *param,
+                           const char *label, size_t least, struct arena *mem)
 {
+    double *number = xcalloc(c->n + 1, sizeof *number);
     double *known = xcalloc(c->n + 1, sizeof *known);
-    struct ramp *r = c->ramp = arena_alloc(mem, sizeof *r);
+    struct ramp r = { .label = label, .lo = INFINITY, .hi = -INFINITY };
+    const bool enough = !param || read_numbers(c, param, number) >= least;
     size_t n = 0;
 
-    *r = (struct ramp){ .label = arena_strdup(mem, label),
-                        .lo = INFINITY,
-                        .hi = -INFINITY };
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->n && enough; i++) {
+        number[i] = param ? number[i] : (double)i + 1;
         if (isnan(number[i]))
             continue;
         known[n++] = number[i];
-        r->lo = fmin(r->lo, number[i]);
-        r->hi = fmax(r->hi, number[i]);
+        r.lo = fmin(r.lo, number[i]);
+        r.hi = fmax(r.hi, number[i]);
     }
-    r->log = axis_geometric(known, n);
-    for (size_t i = 0; i < c->n; i++)
-        c->slot[i] =
-            isnan(number[i])
-                ? COLOUR_GREY
-                : palette_ramp_slot(
-                      r->log ? log(number[i] / r->lo) / log(r->hi / r->lo)
-                             : (number[i] - r->lo) / (r->hi - r->lo));
-    free(known);
+    r.log = axis_geometric(known, n);
+    for (size_t i = 0; i < c->n && enough; i++)
+        c->slot[i] = isnan(number[i])
+                         ? COLOUR_GREY
+                         : palette_ramp_slot(
+                               r.log ? log(number[i] / r.lo) / log(r.hi / r.lo)
+                                     : (number[i] - r.lo) / (r.hi - r.lo));
+    if (enough) {
+        r.label = arena_strdup(mem, label);
+        c->ramp = arena_alloc(mem, sizeof r);
+        *c->ramp = r;
+    }
+    FREE(number, known);
+    return enough;
 }
 
 /* Colour runs by a number in which they differ; false if there is none. */
 static bool colour_by_number(struct run_set *c, struct arena *mem)
 {
     const char *key[2];
-    double *number;
 
-    if (run_set_numbers(c, key) == 0)
-        return false;
-    number = xcalloc(c->n + 1, sizeof *number);
-    read_numbers(c, key[0], number);
-    colour_by_ramp(c, str_after(key[0], '.'), number, mem);
-    free(number);
-    return true;
+    return run_set_numbers(c, key) > 0 &&
+           colour_by_ramp(c, key[0], str_after(key[0], '.'), 0, mem);
 }
 
 /* Returns how many different values there are. */
@@ -312,30 +312,15 @@ static bool colour_by_difference(struct run_set *c, struct arena *mem)
     return found;
 }
 
-/* Colour runs by their place among all. */
-static void colour_by_order(struct run_set *c, struct arena *mem)
-{
-    double *number = xcalloc(c->n + 1, sizeof *number);
-
-    for (size_t i = 0; i < c->n; i++)
-        number[i] = (double)i + 1;
-    colour_by_ramp(c, "run", number, mem);
-    free(number);
-}
-
 int run_set_colour_by(struct run_set *c, const char *param, struct arena *mem,
                       struct err *e)
 {
-    double *number = xcalloc(c->n + 1, sizeof *number);
     const bool any = run_set_has(c, param);
 
     c->ramp = NULL;
     c->value = NULL;
-    if (any && read_numbers(c, param, number) > 2)
-        colour_by_ramp(c, param, number, mem);
-    else if (any)
+    if (any && !colour_by_ramp(c, param, param, 3, mem))
         colour_by_word(c, param, mem);
-    free(number);
     return any ? 0
                : err_set(e, ERR_MISSING,
                          "none of these runs has a parameter %s", param);
@@ -442,5 +427,5 @@ void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
     colour_runs(c);
     if (n > PALETTE_COLOURS && !colour_by_number(c, mem) &&
         !colour_by_difference(c, mem))
-        colour_by_order(c, mem);
+        colour_by_ramp(c, NULL, "run", 0, mem);
 }

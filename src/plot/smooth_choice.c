@@ -41,36 +41,26 @@ static double block_rough(const struct history *h, size_t i, size_t end)
     return APART * (hi - lo) / (sqrt(8 * log(h->weight[i])) - 1.1);
 }
 
+/* Without an outline, each point is a block. */
 static void add_blocks(struct shown *s, const struct history *h,
                        const struct request *r)
 {
     for (size_t i = 0, end; i < h->n; i = end) {
+        const double points = h->weight ? h->weight[i] : 1;
+        const double y = h->weight ? h->mean[i] : h->y[i];
+
         end = i + 1;
-        while (end < h->n && h->weight[end] == 0)
+        while (h->weight && end < h->n && h->weight[end] == 0)
             end++;
-        if (!is_shown(h, i, r) || h->weight[i] == 0)
+        if (!is_shown(h, i, r) || points < 1)
             continue;
-        if (h->weight[i] > 1)
+        if (points > 1)
             s->rough[s->n_rough++] = block_rough(h, i, end);
         else if (s->n > 0)
-            s->rough[s->n_rough++] = fabs(h->mean[i] - s->y[s->n - 1]);
+            s->rough[s->n_rough++] = fabs(y - s->y[s->n - 1]);
         s->x[s->n] = h->x[i];
-        s->y[s->n++] = h->mean[i];
-        s->points += h->weight[i];
-    }
-}
-
-static void add_points(struct shown *s, const struct history *h,
-                       const struct request *r)
-{
-    for (size_t i = 0; i < h->n; i++) {
-        if (!is_shown(h, i, r))
-            continue;
-        if (s->n > 0)
-            s->rough[s->n_rough++] = fabs(h->y[i] - s->y[s->n - 1]);
-        s->x[s->n] = h->x[i];
-        s->y[s->n++] = h->y[i];
-        s->points++;
+        s->y[s->n++] = y;
+        s->points += points;
     }
 }
 
@@ -133,10 +123,7 @@ struct smooth smooth_choice(const struct history *h, const struct request *r)
     s.x = xcalloc(h->n + 1, sizeof *s.x);
     s.y = xcalloc(h->n + 1, sizeof *s.y);
     s.rough = xcalloc(h->n + 1, sizeof *s.rough);
-    if (h->weight)
-        add_blocks(&s, h, r);
-    else
-        add_points(&s, h, r);
+    add_blocks(&s, h, r);
     how = choose(&s);
     FREE(s.x, s.y, s.rough);
     return how;

@@ -93,6 +93,21 @@ const struct axis *curve_y(const struct panel *p, const struct curve *c)
     return c->right ? &p->y2 : &p->y;
 }
 
+double figure_between(const double *x, const double *y, size_t n, double at,
+                      size_t *from)
+{
+    size_t i = *from;
+
+    while (i < n && x[i] < at)
+        i++;
+    *from = i;
+    if (i < n && x[i] == at)
+        return y[i];
+    return i == 0 || i == n ? (double)NAN
+                            : y[i - 1] + (y[i] - y[i - 1]) * (at - x[i - 1]) /
+                                             (x[i] - x[i - 1]);
+}
+
 bool panel_shows(const struct panel *p)
 {
     for (size_t i = 0; i < p->n_curves; i++) {

@@ -221,6 +221,10 @@ enum { CURVE_LEVELS = 3 };
 int curve_level(const struct curve *);
 /* Has the panel a map, or a curve in its range of x? */
 bool panel_shows(const struct panel *);
+/* The y of a line at x, NaN outside and in gaps.  *from is the point at which
+ * to begin the search; it becomes the one for a larger x. */
+double figure_between(const double *x, const double *y, size_t n, double at,
+                      size_t *from);
 const struct axis *curve_y(const struct panel *, const struct curve *);
 
 /* Add a note, unless the figure has it already. */

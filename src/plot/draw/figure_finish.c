@@ -62,18 +62,6 @@ static void place_baselines(struct panel *p)
     }
 }
 
-/* The value of a curve at x, between its points; *from is where to begin the
- * search, and becomes that for a larger x. */
-static double between(const struct curve *c, double x, size_t *from)
-{
-    while (*from + 1 < c->n && c->x[*from + 1] <= x)
-        ++*from;
-    if (*from + 1 >= c->n || x <= c->x[*from])
-        return c->y[x <= c->x[*from] ? *from : c->n - 1];
-    return c->y[*from] + (c->y[*from + 1] - c->y[*from]) * (x - c->x[*from]) /
-                             (c->x[*from + 1] - c->x[*from]);
-}
-
 /* Does a curve cover another one, so that this cannot be seen? */
 static bool covers(const struct panel *p, const struct curve *a,
                    const struct curve *b, bool *equal)
@@ -87,7 +75,8 @@ static bool covers(const struct panel *p, const struct curve *a,
         fabs(a->x[a->n - 1] - b->x[b->n - 1]) > far)
         return false;
     for (size_t k = 0; k < b->n; k++) {
-        const double y = between(a, b->x[k], &at);
+        const double x = fmin(fmax(b->x[k], a->x[0]), a->x[a->n - 1]);
+        const double y = figure_between(a->x, a->y, a->n, x, &at);
 
         if (fabs(axis_place(curve_y(p, a), y) -
                  axis_place(curve_y(p, b), b->y[k])) > near ||
