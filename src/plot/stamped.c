@@ -37,13 +37,13 @@ static int load_stamp(struct stamp *s, const char *path, struct err *e)
 /* A figure may come from somebody else: its command may only choose what is
  * drawn, and how. */
 static const char *const allowed[] = {
-    "root",        "title",    "size",   "font",    "legend",   "mono",
-    "dark",        "xrange",   "yrange", "logx",    "logy",     "linx",
-    "liny",        "skip",     "x",      "smooth",  "band",     "y2",
-    "traces",      "stitch",   "mark",   "inset",   "sweep",    "exact",
-    "term",        "group-by", "every",  "data",    "forecast", "color-by",
-    "baseline",    "attempts", "quiet",  "verbose", "no-title", "no-notes",
-    "panel-label", "alias",    NULL
+    "root",        "title",    "size",   "font",     "legend",   "mono",
+    "dark",        "xrange",   "yrange", "logx",     "logy",     "linx",
+    "liny",        "skip",     "x",      "smooth",   "band",     "y2",
+    "traces",      "stitch",   "mark",   "inset",    "sweep",    "exact",
+    "term",        "group-by", "every",  "data",     "forecast", "color-by",
+    "baseline",    "attempts", "quiet",  "verbose",  "no-title", "no-notes",
+    "panel-label", "alias",    "panels", "finished", NULL
 };
 
 /* Run the command that drew the figure to this path, in a child process. */

@@ -24,6 +24,10 @@ is "$(grep '^figures/f.svg' out | cut -f 2)" \
 gplot loss a b --no-title -o figures/bare.svg >out 2>err
 check "a figure without a title is verified" gplot verify figures/bare.svg
 rm figures/bare.svg
+gplot dashboard a b --panels loss --finished -o figures/bare.svg >out 2>err
+check "a figure of chosen panels and finished runs is verified" \
+    gplot verify figures/bare.svg
+rm figures/bare.svg
 if command -v xmllint >/dev/null; then
     check "an SVG with a stamp is XML" xmllint --noout figures/f.svg
 else
