@@ -13,54 +13,64 @@
 #include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/model/tensors.h"
 
+/* What the names in the files have before those of the parameters. */
+static const char *const prefixes[] = {
+    [PARALLEL_WEIGHTS] = "", [PARALLEL_M] = "m.", [PARALLEL_V] = "v."
+};
+
+enum { BLOCKS = sizeof prefixes / sizeof prefixes[0] };
+
+/* The i-th parameter as a file has it, without data, or its second moments: a
+ * number for each element or for each row, or none, which are 0 bytes. */
+static struct tensors_array array_of(const struct engine *eng, int i,
+                                     enum parallel_state what)
+{
+    const struct graph *g = &eng->gpt.graph;
+    const struct graph_param *p = &g->param[i];
+    const struct tensor *t = &g->node[p->node].val;
+    const int64_t n = what != PARALLEL_V   ? p->count
+                      : eng->optim.seconds ? optim_second_count(&eng->optim, p)
+                                           : 0;
+    struct tensors_array a = { .name = p->name,
+                               .type = "F32",
+                               .rank = t->rank,
+                               .dim = { t->dim[0], t->dim[1] },
+                               .bytes = (size_t)n * sizeof(float) };
+
+    if (n < p->count) {
+        a.rank = 1;
+        a.dim[0] = n;
+        a.dim[1] = 0;
+    }
+    return a;
+}
+
 /* ---- writing ---------------------------------------------------------- */
 
-static void add_array(struct tensors_array *list, int *n, const char *name,
-                      const struct checkpoint_copy_tensor *t,
-                      const float *block)
+/* Write those blocks that are not NULL. */
+static int write_blocks(const struct checkpoint_copy *s,
+                        const float *const block[BLOCKS], const char *path,
+                        struct err *e)
 {
-    struct tensors_array *a = &list[(*n)++];
-
-    *a = (struct tensors_array){ .name = name, .type = "F32", .rank = t->rank };
-    a->dim[0] = t->dim[0];
-    a->dim[1] = t->dim[1];
-    a->data = block + t->at;
-    a->bytes = (size_t)tensors_array_count(a) * sizeof *block;
-}
-
-static int write_weights(const struct checkpoint_copy *s, const char *path,
-                         struct err *e)
-{
-    struct tensors_array *a = xcalloc((size_t)s->n + 1, sizeof *a);
-    int n = 0, ret;
-
-    for (int i = 0; i < s->n; i++)
-        add_array(a, &n, s->tensor[i].name, &s->tensor[i], s->weights);
-    ret = tensors_write(path, a, n, e);
-    free(a);
-    return ret;
-}
-
-static int write_moments(const struct checkpoint_copy *s, const char *path,
-                         struct err *e)
-{
-    struct tensors_array *a = xcalloc(2 * (size_t)s->n + 1, sizeof *a);
+    const struct graph *g = &s->engine->gpt.graph;
+    struct tensors_array *all =
+        xcalloc((size_t)(g->n_params * BLOCKS) + 1, sizeof *all);
     struct arena names = { 0 };
     int n = 0, ret;
 
-    for (int i = 0; i < s->n; i++) {
-        const struct checkpoint_copy_tensor *t = &s->tensor[i];
+    for (int i = 0; i < g->n_params; i++)
+        for (int k = 0; k < BLOCKS; k++) {
+            struct tensors_array *a = &all[n];
 
-        if (s->m)
-            add_array(a, &n, arena_printf(&names, "m.%s", t->name), t, s->m);
-        if (s->v && t->v_count) {
-            const struct checkpoint_copy_tensor v = checkpoint_copy_second(t);
-
-            add_array(a, &n, arena_printf(&names, "v.%s", t->name), &v, s->v);
+            if (!block[k])
+                continue;
+            *a = array_of(s->engine, i, (enum parallel_state)k);
+            a->name = arena_printf(&names, "%s%s", prefixes[k], a->name);
+            a->data = block[k] + g->param[i].at;
+            n += a->bytes > 0;
         }
-    }
-    ret = tensors_write(path, a, n, e);
-    free(a);
+    ret = tensors_write(path, all, n, e);
+    free(all);
     arena_clear(&names);
     return ret;
 }
@@ -71,12 +81,14 @@ int checkpoint_write(const struct checkpoint_copy *s, const char *folder,
     char *model = path_join(folder, checkpoint_parts[PART_MODEL]);
     char *optim = path_join(folder, checkpoint_parts[PART_OPTIM]);
     char *config = path_join(folder, checkpoint_parts[PART_CONFIG]);
+    const float *const weights[BLOCKS] = { s->weights };
+    const float *const moments[BLOCKS] = { NULL, s->m, s->v };
     int ret = path_make(folder, e);
 
     if (ret == 0)
-        ret = write_weights(s, model, e);
+        ret = write_blocks(s, weights, model, e);
     if (ret == 0)
-        ret = write_moments(s, optim, e);
+        ret = write_blocks(s, moments, optim, e);
     if (ret == 0)
         ret = store_write(config, config, s->config, strlen(s->config), true,
                           NULL, e);
@@ -116,7 +128,7 @@ static bool is_of_positions(const char *name)
 /* A model may have a shorter context than its checkpoint: then it has the first
  * positions.  If it may grow, it has more ids or positions. */
 static int find_tensor(const struct tensors *file, const char *prefix,
-                       const struct checkpoint_copy_tensor *t, bool grows,
+                       const struct tensors_array *t, bool grows,
                        struct tensors_array *out, struct err *e)
 {
     char *name = xasprintf("%s%s", prefix, t->name);
@@ -165,12 +177,10 @@ static void fill_rows(float *table, int64_t known, int64_t rows, int64_t cols,
 /* Every rank reads the file and keeps its own share.  The optim.safetensors of
  * an imported model is empty. */
 static int load_block(struct engine *eng, const struct tensors *file,
-                      const char *prefix, enum parallel_state what, int64_t ids,
-                      struct err *e)
+                      enum parallel_state what, int64_t ids, struct err *e)
 {
     const bool grows = ids > 0, more_ids = ids < eng->set->model.vocab;
     const struct graph *g = &eng->gpt.graph;
-    struct checkpoint_copy s = { 0 };
     struct tensors_array a;
     float *numbers;
     bool warned = eng->coll.rank != 0;
@@ -182,71 +192,46 @@ static int load_block(struct engine *eng, const struct tensors *file,
         mem_alloc((size_t)graph_largest(g), sizeof *numbers, "a parameter", e);
     if (!numbers)
         return -1;
-    checkpoint_copy_list(&s, eng);
-    for (int i = 0; i < s.n && ret == 0; i++) {
-        int64_t count = g->param[i].count;
+    for (int i = 0; i < g->n_params && ret == 0; i++) {
+        const struct tensors_array t = array_of(eng, i, what);
+        const int64_t count = tensors_array_count(&t);
 
-        if (what == PARALLEL_V) {
-            count = s.tensor[i].v_count;
-            s.tensor[i] = checkpoint_copy_second(&s.tensor[i]);
-        }
         if (count == 0)
             continue;
-        ret = find_tensor(file, prefix, &s.tensor[i], grows, &a, e);
+        ret = find_tensor(file, prefixes[what], &t, grows, &a, e);
         if (ret == 0)
             ret = tensors_array_floats(&a, numbers, e);
         if (ret == 0 && grows &&
-            (is_of_positions(s.tensor[i].name) ||
-             (more_ids && is_of_ids(s.tensor[i].name))))
+            (is_of_positions(t.name) || (more_ids && is_of_ids(t.name))))
             /* the checkpoint knows so many ids */
             fill_rows(numbers,
-                      is_of_ids(s.tensor[i].name) && ids < a.dim[0] ? ids
-                                                                    : a.dim[0],
-                      s.tensor[i].dim[0], s.tensor[i].dim[1],
-                      what == PARALLEL_WEIGHTS);
+                      is_of_ids(t.name) && ids < a.dim[0] ? ids : a.dim[0],
+                      t.dim[0], t.dim[1], what == PARALLEL_WEIGHTS);
         if (ret == 0 && !warned && !tensors_all_finite(numbers, count)) {
-            log_warn("the loaded %s%s has values that are not finite", prefix,
-                     s.tensor[i].name);
+            log_warn("the loaded %s%s has values that are not finite",
+                     prefixes[what], t.name);
             warned = true;
         }
         if (ret == 0)
-            ret = parallel_load(&eng->parallel, what, s.tensor[i].at, numbers,
+            ret = parallel_load(&eng->parallel, what, g->param[i].at, numbers,
                                 count, e);
     }
-    checkpoint_copy_clear(&s);
     free(numbers);
     return ret;
 }
 
-static int load_weights(struct engine *eng, const struct tensors *file,
-                        int64_t ids, struct err *e)
-{
-    if (load_block(eng, file, "", PARALLEL_WEIGHTS, ids, e) < 0)
-        return -1;
-    return parallel_loaded(&eng->parallel, e);
-}
-
-static int load_moments(struct engine *eng, const struct tensors *file,
-                        int64_t ids, struct err *e)
-{
-    if (load_block(eng, file, "m.", PARALLEL_M, ids, e) < 0)
-        return -1;
-    return eng->optim.seconds ? load_block(eng, file, "v.", PARALLEL_V, ids, e)
-                              : 0;
-}
-
-typedef int load_fn(struct engine *, const struct tensors *, int64_t ids,
-                    struct err *);
-
-static int load_part(const char *folder, int part, load_fn *load,
-                     struct engine *eng, int64_t ids, struct err *e)
+static int load_part(const char *folder, int part, struct engine *eng,
+                     int64_t ids, struct err *e)
 {
     struct tensors *file = NULL;
     char *path = path_join(folder, checkpoint_parts[part]);
     int ret = tensors_open(&file, path, e);
 
-    if (ret == 0)
-        ret = load(eng, file, ids, e);
+    for (int k = 0; k < BLOCKS && ret == 0; k++)
+        if ((k == PARALLEL_WEIGHTS) == (part == PART_MODEL))
+            ret = load_block(eng, file, (enum parallel_state)k, ids, e);
+    if (ret == 0 && part == PART_MODEL)
+        ret = parallel_loaded(&eng->parallel, e);
     tensors_close(file);
     free(path);
     return ret;
@@ -257,15 +242,14 @@ int checkpoint_fits(const struct engine *eng, struct err *e)
     const char *folder = eng->weights.folder;
     const bool grows = strcmp(folder, eng->set->train.from) == 0;
     char *path = path_join(folder, checkpoint_parts[PART_MODEL]);
-    struct checkpoint_copy s = { 0 };
     struct tensors *file = NULL;
-    struct tensors_array a;
+    struct tensors_array t, a;
     int ret = tensors_open(&file, path, e);
 
-    checkpoint_copy_list(&s, eng);
-    for (int i = 0; i < s.n && ret == 0; i++)
-        ret = find_tensor(file, "", &s.tensor[i], grows, &a, e);
-    checkpoint_copy_clear(&s);
+    for (int i = 0; i < eng->gpt.graph.n_params && ret == 0; i++) {
+        t = array_of(eng, i, PARALLEL_WEIGHTS);
+        ret = find_tensor(file, "", &t, grows, &a, e);
+    }
     tensors_close(file);
     free(path);
     return ret < 0 ? err_wrap(e, "%s", folder) : 0;
@@ -276,7 +260,7 @@ int checkpoint_load_weights(const char *folder, struct engine *eng, int64_t ids,
 {
     const int64_t added = ids > 0 ? eng->set->model.vocab - ids : 0;
 
-    if (load_part(folder, PART_MODEL, load_weights, eng, ids, e) < 0)
+    if (load_part(folder, PART_MODEL, eng, ids, e) < 0)
         return err_wrap(e, "%s", folder);
     if (eng->coll.rank == 0 && added > 0)
         log_info("the vocabulary has %lld more ids than %s; their embeddings "
@@ -290,8 +274,8 @@ int checkpoint_load_weights(const char *folder, struct engine *eng, int64_t ids,
 int checkpoint_load(const char *folder, struct engine *eng, struct err *e)
 {
     if (checkpoint_state_load(folder, eng, e) < 0 ||
-        load_part(folder, PART_MODEL, load_weights, eng, 0, e) < 0 ||
-        load_part(folder, PART_OPTIM, load_moments, eng, 0, e) < 0)
+        load_part(folder, PART_MODEL, eng, 0, e) < 0 ||
+        load_part(folder, PART_OPTIM, eng, 0, e) < 0)
         return err_wrap(e, "%s", folder);
     return dev_sync(&eng->dev, e);
 }
@@ -376,8 +360,7 @@ int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
         ret = checkpoint_load_weights(folder, eng, then.model.vocab, e);
     if (ret == 0 && eng->set->train.from_moments &&
         (checkpoint_state_steps(folder, eng, e) < 0 ||
-         load_part(folder, PART_OPTIM, load_moments, eng, then.model.vocab, e) <
-             0))
+         load_part(folder, PART_OPTIM, eng, then.model.vocab, e) < 0))
         ret = err_wrap(e, "%s", folder);
     if (ret == 0 && !sum && eng->coll.rank == 0)
         checkpoint_compare(eng->set, &then, from_breaks);

@@ -460,9 +460,9 @@ int certify_advance(struct certify *c, int64_t step, struct err *e)
 static double distance(const struct checkpoint_copy *a,
                        const struct checkpoint_copy *b)
 {
-    const struct checkpoint_copy_tensor *last = &a->tensor[a->n - 1];
-    const int64_t n =
-        last->at + last->dim[0] * (last->rank > 1 ? last->dim[1] : 1);
+    const struct graph *g = &a->engine->gpt.graph;
+    const struct graph_param *last = &g->param[g->n_params - 1];
+    const int64_t n = last->at + last->count;
     double off = 0, all = 0;
 
     for (int64_t i = 0; i < n; i++) {

@@ -55,15 +55,15 @@ static double root_mean_square(const float *x, int64_t n)
 /* ---- the weights and the moments -------------------------------------- */
 
 /* One block of the state: a row for each parameter, or one for all. */
-static void add_block(struct trace *t, const struct checkpoint_copy *s,
-                      const char *name, const float *block)
+static void add_block(struct trace *t, const char *name, const float *block)
 {
+    const struct graph *g = &t->c->engine->gpt.graph;
     struct hash128 all = { 0, 0 };
     double squares = 0, count = 0;
 
-    for (int i = 0; i < s->n; i++) {
-        const struct checkpoint_copy_tensor *p = &s->tensor[i];
-        const int64_t n = p->dim[0] * (p->rank > 1 ? p->dim[1] : 1);
+    for (int i = 0; i < g->n_params; i++) {
+        const struct graph_param *p = &g->param[i];
+        const int64_t n = p->count;
         const float *x = block + p->at;
         const struct hash128 h = hash128(x, (size_t)n * sizeof *x, all.lo);
         const double size = root_mean_square(x, n);
@@ -89,10 +89,10 @@ static int add_state(struct trace *t, struct err *e)
     const int ret = checkpoint_copy_take(&s, eng, "", e);
 
     if (ret == 0 && eng->coll.rank == 0) {
-        add_block(t, &s, "weights", s.weights);
-        add_block(t, &s, "first moments", s.m);
+        add_block(t, "weights", s.weights);
+        add_block(t, "first moments", s.m);
         if (s.v)
-            add_block(t, &s, "second moments", s.v);
+            add_block(t, "second moments", s.v);
     }
     checkpoint_copy_clear(&s);
     return ret;
