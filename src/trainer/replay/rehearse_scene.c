@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -33,7 +32,7 @@
  * wait for all of them.
  */
 struct rehearse_child {
-    pid_t pid;
+    struct spawn_group group;
     double start;
 };
 
@@ -42,21 +41,12 @@ enum rehearse_target { REHEARSE_PROGRAM, REHEARSE_RANK /* 1 */, REHEARSE_ALL };
 /* Seconds until a program that does not end is killed. */
 static const double PATIENCE = 120;
 
-/* In the child: streams, limits and signals, then the program. */
+/* In the child: streams and limits, then the program. */
 static void become(const char *const *argv, int log, int64_t most)
 {
     const struct rlimit limit = { (rlim_t)most, (rlim_t)most };
     const int in = open("/dev/null", O_RDONLY);
-    sigset_t writes, none;
 
-    sigemptyset(&none);
-    sig_write_errors(&writes);
-    for (int sig = 1; sig < NSIG; sig++)
-        if (sigismember(&writes, sig) == 1)
-            signal(sig, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (in < 0 || dup2(in, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 ||
         (most > 0 && setrlimit(RLIMIT_FSIZE, &limit) < 0))
         _exit(126);
@@ -74,30 +64,19 @@ static int rehearse_start(struct rehearse_child *c, const char *const *argv,
 
     if (fd < 0)
         return err_sys(e, "cannot create %s", log);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     c->start = clock_mono();
-    c->pid = fork();
-    if (c->pid == 0)
+    if (spawn_group_fork(&c->group, true) == 0)
         become(argv, fd, most);
     close(fd);
-    return c->pid < 0 ? err_sys(e, "cannot start %s", argv[0]) : 0;
+    return c->group.pid < 0 ? err_sys(e, "cannot start %s", argv[0]) : 0;
 }
 
-/* Has it ended?  It stays a zombie, for rehearse_end(). */
-static bool has_ended(pid_t pid)
-{
-    siginfo_t info = { 0 };
-
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
-           info.si_pid == pid;
-}
-
-/* Wait for a moment; false if the program has ended or takes too long. */
-static bool rehearse_wait(const struct rehearse_child *c)
+/* Wait for a moment; false if the program has ended. */
+static bool is_running(struct rehearse_child *c)
 {
     clock_pause(0.02);
-    return !has_ended(c->pid) && clock_mono() < c->start + PATIENCE &&
-           !sig_caught();
+    spawn_group_reap(&c->group, 1);
+    return !c->group.waited;
 }
 
 /* The children of a process, in the order in which they were started. */
@@ -133,12 +112,14 @@ static void signal_children(pid_t pid, size_t from, size_t to, int sig)
 static void rehearse_signal(const struct rehearse_child *c,
                             enum rehearse_target to, int sig)
 {
+    const pid_t pid = c->group.pid;
+
     if (to == REHEARSE_RANK)
-        signal_children(c->pid, 1, 2, sig);
+        signal_children(pid, 1, 2, sig);
     if (to == REHEARSE_ALL)
-        signal_children(c->pid, 0, 1024, sig);
-    if (to != REHEARSE_RANK)
-        kill(c->pid, sig);
+        signal_children(pid, 0, 1024, sig);
+    if (to != REHEARSE_RANK && !c->group.waited)
+        kill(pid, sig);
 }
 
 /* Wait for the orphans of a program, which are children of this process. */
@@ -156,20 +137,16 @@ static void reap_orphans(double end)
 
 /* The exit status of the program, or 128 plus the signal that ended it, when
  * all its processes have ended. */
-static int rehearse_end(const struct rehearse_child *c)
+static int rehearse_end(struct rehearse_child *c)
 {
     const double end = clock_mono() + PATIENCE;
-    int how = 0;
+    const int *how = &c->group.status;
 
-    while (!has_ended(c->pid)) {
+    while (is_running(c))
         if (clock_mono() > end || sig_caught())
             rehearse_signal(c, REHEARSE_ALL, SIGKILL);
-        clock_pause(0.02);
-    }
-    while (waitpid(c->pid, &how, 0) < 0 && errno == EINTR)
-        ;
     reap_orphans(end);
-    return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+    return WIFSIGNALED(*how) ? 128 + WTERMSIG(*how) : WEXITSTATUS(*how);
 }
 
 enum { EVERY = 4 }; /* steps between checkpoints */
@@ -265,7 +242,6 @@ static int start_training(struct rehearsal *r, struct rehearse_child *c,
         add_words(&argv, "--ranks", count);
     path_list_add(&argv, NULL);
     ret = rehearse_start(c, (const char *const *)argv.name, r->log, most, e);
-    argv.n--;
     path_list_clear(&argv);
     FREE(folder, own);
     return ret;
@@ -470,7 +446,8 @@ static int play_signal(struct rehearsal *r, const struct scene *s)
         return -1;
     }
     while (newest_step(r, s->name) == 0)
-        if (!rehearse_wait(&c)) {
+        if (!is_running(&c) || clock_mono() > c.start + PATIENCE ||
+            sig_caught()) {
             rehearse_signal(&c, REHEARSE_ALL, SIGKILL);
             add_failure(r, s->name, "training wrote no checkpoint",
                         rehearse_end(&c));
