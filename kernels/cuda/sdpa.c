@@ -54,24 +54,18 @@ static struct sdpa *open_sdpa(struct dev *dev)
     if (s)
         return s;
     s = cuda->sdpa = xcalloc(1, sizeof *s);
-    if (is_off()) {
+    if (is_off())
         err_set(&s->why, ERR_MISSING, "GT_CUDNN is off");
+    if (s->why.kind != ERR_NONE || cudnn_load(&s->api, &s->why) < 0)
         return s;
-    }
-    if (cudnn_load(&s->api, &s->why) < 0)
-        return s;
-    if (s->api.create(&s->handle) != CUDNN_STATUS_SUCCESS) {
+    if (s->api.create(&s->handle) != CUDNN_STATUS_SUCCESS)
         err_set(&s->why, ERR_SYSTEM, "cannot initialize cuDNN %zu on this GPU",
                 s->api.version());
-        return s;
-    }
-    if (s->api.set_stream(s->handle, cuda->main.stream) !=
-        CUDNN_STATUS_SUCCESS) {
+    else if (s->api.set_stream(s->handle, cuda->main.stream) !=
+             CUDNN_STATUS_SUCCESS)
         err_set(&s->why, ERR_SYSTEM, "cuDNN %zu cannot use a stream",
                 s->api.version());
-        return s;
-    }
-    s->usable = true;
+    s->usable = s->why.kind == ERR_NONE;
     return s;
 }
 
@@ -145,12 +139,12 @@ static void choose_kernel(struct sdpa *s, struct sdpa_kernel *p)
                     s->api.get(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                CUDNN_TYPE_INT64, 1, &count,
                                &p->workspace) == CUDNN_STATUS_SUCCESS;
-        if (p->usable)
+        if (p->usable) {
             p->execution_plan = plan;
-        else
+        } else {
             s->api.last_error(p->graph.why, sizeof p->graph.why);
-        if (!p->usable)
             s->api.destroy(plan);
+        }
     }
 }
 

@@ -74,29 +74,25 @@ static void finalize_op(struct sdpa_graph *g, desc d)
 
 /* ---- tensors ----------------------------------------------------------- */
 
-enum storage { REAL, VIRTUAL, BY_VALUE };
-
+/* A tensor that a kernel is given, a number, or, if uid is 0, a virtual one. */
 static desc make_tensor(struct sdpa_graph *g, int64_t uid, cudnnDataType_t type,
-                        const int64_t dim[4], const int64_t stride[4],
-                        enum storage storage)
+                        const int64_t dim[4], const int64_t stride[4])
 {
     desc d = make_descriptor(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    const int64_t align = 16;
+    const int64_t align = 16, id = uid ? uid : g->next_uid++;
     const bool yes = true;
 
-    if (uid == 0)
-        uid = g->next_uid++;
     set_attribute(g, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1,
                   &type);
     set_attribute(g, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dim);
     set_attribute(g, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, stride);
-    set_attribute(g, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid);
+    set_attribute(g, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
     set_attribute(g, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1,
                   &align);
-    if (storage == VIRTUAL)
+    if (uid == 0)
         set_attribute(g, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1,
                       &yes);
-    if (storage == BY_VALUE)
+    if (uid >= SDPA_SCALE)
         set_attribute(g, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN,
                       1, &yes);
     finalize(g, d);
@@ -112,7 +108,7 @@ static desc number_tensor(struct sdpa_graph *g, enum sdpa_uid uid)
 {
     const int64_t one[4] = { 1, 1, 1, 1 };
 
-    return make_tensor(g, uid, CUDNN_DATA_FLOAT, one, one, BY_VALUE);
+    return make_tensor(g, uid, CUDNN_DATA_FLOAT, one, one);
 }
 
 /* A part of the buffer of rows (H + 2 K) D, as (B,H,T,D), or transposed
@@ -127,7 +123,7 @@ static desc qkv_tensor(struct sdpa_graph *g, enum sdpa_uid uid, bool transposed)
     const int64_t stride[4] = { row * s.T, s.D, transposed ? 1 : row,
                                 transposed ? row : 1 };
 
-    return make_tensor(g, uid, half_type(g), dim, stride, REAL);
+    return make_tensor(g, uid, half_type(g), dim, stride);
 }
 
 /* An output (B,H,T,D) in rows of H D. */
@@ -137,7 +133,7 @@ static desc output_tensor(struct sdpa_graph *g, enum sdpa_uid uid)
     const int64_t dim[4] = { s.B, s.H, s.T, s.D };
     const int64_t stride[4] = { s.T * s.H * s.D, s.D, s.H * s.D, 1 };
 
-    return make_tensor(g, uid, half_type(g), dim, stride, REAL);
+    return make_tensor(g, uid, half_type(g), dim, stride);
 }
 
 /* A number for each query: (B,H,T,1), packed.  Some of cuDNN's kernels, such
@@ -149,8 +145,7 @@ static desc column_tensor(struct sdpa_graph *g, int64_t uid)
     const int64_t dim[4] = { s.B, s.H, s.T, 1 };
     const int64_t stride[4] = { s.H * s.T, s.T, 1, 1 };
 
-    return make_tensor(g, uid, CUDNN_DATA_FLOAT, dim, stride,
-                       uid ? REAL : VIRTUAL);
+    return make_tensor(g, uid, CUDNN_DATA_FLOAT, dim, stride);
 }
 
 /* A number for each query and key: (B,H,T,T), a virtual tensor. */
@@ -162,7 +157,7 @@ static desc square_tensor(struct sdpa_graph *g, cudnnDataType_t type,
     const int64_t stride[4] = { s.H * s.T * s.T, s.T * s.T,
                                 transposed ? 1 : s.T, transposed ? s.T : 1 };
 
-    return make_tensor(g, 0, type, dim, stride, VIRTUAL);
+    return make_tensor(g, 0, type, dim, stride);
 }
 
 /* (B,H,T,D) of F32, heads together or rows together. */
@@ -173,8 +168,7 @@ static desc wide_tensor(struct sdpa_graph *g, int64_t uid, bool by_row)
     const int64_t stride[4] = { s.H * s.T * s.D, by_row ? s.D : s.T * s.D,
                                 by_row ? s.H * s.D : s.D, 1 };
 
-    return make_tensor(g, uid, CUDNN_DATA_FLOAT, dim, stride,
-                       uid ? REAL : VIRTUAL);
+    return make_tensor(g, uid, CUDNN_DATA_FLOAT, dim, stride);
 }
 
 /* ---- operations -------------------------------------------------------- */
@@ -320,7 +314,7 @@ static desc add_key_transpose(struct sdpa_graph *g, desc transposed)
     const int64_t stride[4] = { row * s.T, s.D, row, 1 };
 
     return add_reshape(g, transposed,
-                       make_tensor(g, 0, half_type(g), dim, stride, VIRTUAL));
+                       make_tensor(g, 0, half_type(g), dim, stride));
 }
 
 /* The gradient of keys or values: a b, or, if several heads of queries share
@@ -337,8 +331,7 @@ static void add_shared_gradient(struct sdpa_graph *g, desc a, desc b,
     else
         add_reduction(
             g, CUDNN_REDUCE_TENSOR_ADD,
-            add_product(g, a, b,
-                        make_tensor(g, 0, half_type(g), dim, stride, VIRTUAL)),
+            add_product(g, a, b, make_tensor(g, 0, half_type(g), dim, stride)),
             qkv_tensor(g, uid, false));
 }
 

@@ -47,7 +47,7 @@ struct cudnn {
  * cleared first. */
 int cudnn_load(struct cudnn *, struct err *);
 
-/* The tensors and numbers that a kernel is given. */
+/* The tensors that a kernel is given, and then the numbers, by value. */
 enum sdpa_uid {
     SDPA_Q = 1,
     SDPA_K,
