@@ -195,6 +195,11 @@ int checkpoint_place(struct run *run, const struct settings *s, bool resumed,
 
 /* ---- by a word --------------------------------------------------------- */
 
+static bool is_auto(const char *word)
+{
+    return word && strcmp(word, "auto") == 0;
+}
+
 bool checkpoint_run_fits(const struct run_info *run, const struct settings *s)
 {
     return strcmp(run->experiment, s->run.experiment) == 0 &&
@@ -238,20 +243,19 @@ static int check_clock(const struct runs *runs, size_t i,
 }
 
 /* The newest run that has a checkpoint: any, or one of the experiment and, if
- * it is given, of the name. */
-static int find_newest(const struct settings *s, bool any, char **path,
+ * it is given, of the name, or one that has this very name. */
+static int find_newest(const struct settings *s, const char *word, char **path,
                        struct err *e)
 {
+    const bool fits = is_auto(word);
     struct runs runs = { 0 };
-    int ret;
+    int ret = checkpoint_runs(&runs, s, e);
 
-    if (*s->checkpoint.folder)
-        return checkpoint_newest(s->checkpoint.folder, INT64_MAX, path, e);
-    ret = checkpoint_runs(&runs, s, e);
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
-        if (any || checkpoint_run_fits(&runs.run[i], s)) {
+        if (!word || (fits ? checkpoint_run_fits(&runs.run[i], s)
+                           : strcmp(runs.run[i].name, word) == 0)) {
             ret = newest_of_run(&runs.run[i], INT64_MAX, path, e);
-            if (ret == 0 && *path && !any)
+            if (ret == 0 && *path && fits)
                 ret = check_clock(&runs, i, s, e);
         }
     runs_free(&runs);
@@ -293,32 +297,20 @@ static int find_by_run(const struct settings *s, const char *word, char **path,
     return ret;
 }
 
-/* The newest checkpoint of the last run of that name, if any. */
-static int find_by_name(const struct settings *s, const char *name, char **path,
-                        struct err *e)
-{
-    struct runs runs = { 0 };
-    int ret = checkpoint_runs(&runs, s, e);
-
-    for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
-        if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)
-            ret = newest_of_run(&runs.run[i], INT64_MAX, path, e);
-    runs_free(&runs);
-    return ret;
-}
-
 int checkpoint_find(const struct settings *s, const char *word, char **path,
                     struct err *e)
 {
     *path = NULL;
-    if (!word || strcmp(word, "auto") == 0)
-        return find_newest(s, !word, path, e);
+    if ((!word || is_auto(word)) && *s->checkpoint.folder)
+        return checkpoint_newest(s->checkpoint.folder, INT64_MAX, path, e);
+    if (!word || is_auto(word))
+        return find_newest(s, word, path, e);
     if (!path_is_folder(word) && strchr(word, '.') && path_exists(word))
         return err_set(e, ERR_INPUT, "%s is a file; a checkpoint is a folder",
                        word);
     if (!path_is_folder(word))
         return find_by_run(s, word, path, e);
-    if (!strchr(word, '/') && find_by_name(s, word, path, e) < 0)
+    if (!strchr(word, '/') && find_newest(s, word, path, e) < 0)
         return -1;
     if (*path) {
         log_info("using the run %s; the folder of that name is ./%s", word,
