@@ -144,7 +144,7 @@ static int open_models(struct comparison *c, const struct settings *all,
 
 /* Whether numbers agree but for rounding, in these columns of all rows: the
  * difference as a whole, and each one of them. */
-bool device_columns_agree(const struct tensor *is, const struct tensor *want,
+static bool columns_agree(const struct tensor *is, const struct tensor *want,
                           int64_t from, int64_t to, double tolerance)
 {
     const int64_t C = tensor_cols(want), rows = tensor_count(want) / C;
@@ -170,21 +170,19 @@ bool device_columns_agree(const struct tensor *is, const struct tensor *want,
     return true;
 }
 
-static bool numbers_agree(const struct tensor *is, const struct tensor *want,
-                          double tolerance)
+bool device_numbers_agree(const struct tensor *is, const struct tensor *want,
+                          const struct attn *qkv, double tolerance)
 {
-    return device_columns_agree(is, want, 0, tensor_cols(want), tolerance);
-}
+    const int64_t cols = tensor_cols(want);
+    int64_t k, v;
 
-/* Compare rows of queries, keys and values, each relative to its own size. */
-static bool qkv_agrees(const struct tensor *is, const struct tensor *want,
-                       const struct attn *a, double tolerance)
-{
-    const int64_t q = (int64_t)a->H * a->D, k = q + (int64_t)a->K * a->D;
-
-    return device_columns_agree(is, want, 0, q, tolerance) &&
-           device_columns_agree(is, want, q, k, tolerance) &&
-           device_columns_agree(is, want, k, tensor_cols(want), tolerance);
+    if (!qkv)
+        return columns_agree(is, want, 0, cols, tolerance);
+    k = (int64_t)qkv->H * qkv->D;
+    v = k + (int64_t)qkv->K * qkv->D;
+    return columns_agree(is, want, 0, k, tolerance) &&
+           columns_agree(is, want, k, v, tolerance) &&
+           columns_agree(is, want, v, cols, tolerance);
 }
 
 /* Compare a tensor of the device with that of the CPU, then replace it. */
@@ -199,8 +197,7 @@ static int compare_tensor(struct comparison *c, const struct tensor *on_dev,
     c->dev->type->get(c->dev, c->host, on_dev->data, tensor_bytes(want));
     if (dev_sync(c->dev, e) < 0)
         return -1;
-    if (c->qkv ? !qkv_agrees(&is, want, c->qkv, c->tolerance)
-               : !numbers_agree(&is, want, c->tolerance))
+    if (!device_numbers_agree(&is, want, c->qkv, c->tolerance))
         *good = false;
     c->dev->type->put(c->dev, on_dev->data, want->data, tensor_bytes(want));
     return 0;
@@ -403,7 +400,7 @@ static int compare_whole(struct comparison *c, struct tensor *want,
         type->overlap(c->dev, true);
         if (run_whole(c, false, is, e) < 0)
             return -1;
-        if (!numbers_agree(is, want, c->tolerance)) {
+        if (!device_numbers_agree(is, want, NULL, c->tolerance)) {
             log_warn("%s computes other gradients when kernels overlap; they "
                      "do not overlap now, which GT_OVERLAP=off asks for",
                      type->name);
@@ -425,7 +422,7 @@ static int compare_whole(struct comparison *c, struct tensor *want,
         return 0;
     if (run_whole(c, true, is, e) < 0)
         return -1;
-    if (numbers_agree(is, want, c->tolerance))
+    if (device_numbers_agree(is, want, NULL, c->tolerance))
         return 0;
     return err_set(e, ERR_SYSTEM,
                    "%s computes other gradients when a micro-step is replayed "

@@ -45,9 +45,10 @@ void device_check_remind(struct dev *, const struct settings *);
 int device_check_sum(struct dev *, struct coll *, struct err *);
 
 /* Parts of the check: attention of sequences that are at most so long, and
- * whether numbers agree but for rounding in columns from .. to - 1. */
+ * whether numbers agree but for rounding; with `qkv`, those of queries, of keys
+ * and of values, each relative to its own size. */
 int device_check_attention(struct dev *, struct dev *cpu,
                            const struct settings *, int64_t longest,
                            double tolerance, bool *wrong, struct err *);
-bool device_columns_agree(const struct tensor *is, const struct tensor *want,
-                          int64_t from, int64_t to, double tolerance);
+bool device_numbers_agree(const struct tensor *is, const struct tensor *want,
+                          const struct attn *qkv, double tolerance);
