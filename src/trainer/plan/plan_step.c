@@ -53,25 +53,19 @@ static int64_t gpu_scratch(const struct settings *s, int64_t B, double gib)
 }
 
 void plan_memory_find(struct settings *s, int ranks, enum parallel_mode mode,
-                      int64_t B, double gib, struct plan_memory *most)
+                      int64_t B, double gib, struct rank_memory *most)
 {
-    *most = (struct plan_memory){ .scratch = 0 };
-    rank_memory_find(s, ranks, mode, B, &most->rank);
+    rank_memory_find(s, ranks, mode, B, most);
     if (gib > 0)
         most->scratch = gpu_scratch(s, B, gib);
 }
 
-int64_t plan_memory_sum(const struct plan_memory *m)
-{
-    return m->scratch + rank_memory_sum(&m->rank);
-}
-
 static double sum_bytes(struct settings *s, int ranks, int64_t B, double gib)
 {
-    struct plan_memory m;
+    struct rank_memory m;
 
     plan_memory_find(s, ranks, s->parallel.mode, B, gib, &m);
-    return (double)plan_memory_sum(&m);
+    return (double)rank_memory_sum(&m);
 }
 
 /* A tenth is left to other uses. */
@@ -105,12 +99,12 @@ int64_t plan_memory_batch(struct settings *s, int ranks, double gib)
 
 double plan_memory_model(struct settings *s, int ranks, double gib)
 {
-    struct plan_memory m;
+    struct rank_memory m;
     double state;
 
     plan_memory_find(s, ranks, s->parallel.mode, 1, gib, &m);
-    state = (double)(m.rank.bytes[DEV_WEIGHTS] + m.rank.bytes[DEV_GRADS] +
-                     m.rank.bytes[DEV_MOMENTS]);
+    state = (double)(m.bytes[DEV_WEIGHTS] + m.bytes[DEV_GRADS] +
+                     m.bytes[DEV_MOMENTS]);
     return usable(gib) / state * (double)s->is.parameters;
 }
 
@@ -351,7 +345,7 @@ void plan_step_find(struct plan_step *p, const struct plan_rates *r,
     plan_step_list(&w, r, s, g, mode == PARALLEL_DDP ? 1 : 1 / (double)ranks);
     p->compute = micro * (w.seconds[PLAN_FORWARD] + w.seconds[PLAN_BACKWARD]) +
                  w.seconds[PLAN_UPDATE];
-    p->sending = (double)p->memory.rank.sent / r->link;
+    p->sending = (double)p->memory.sent / r->link;
     last = fmin(last_bytes(s, g, ranks) / r->link, p->sending);
     rest = p->sending - last;
     p->exposed =

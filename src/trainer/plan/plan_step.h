@@ -26,17 +26,11 @@
  *
  * The settings have been resolved; the functions change and restore them.
  */
-struct plan_memory {
-    struct rank_memory rank;
-    int64_t scratch; /* and what a GPU needs while it computes */
-};
-
 /* Find the memory for micro-batches of B sequences, on GPUs of `gib` GiB or, if
  * that is 0, on CPUs.  The scratch memory of CPUs, a few MiB, is not counted,
  * nor is the workspace that cuDNN asks for when it runs. */
 void plan_memory_find(struct settings *, int ranks, enum parallel_mode,
-                      int64_t B, double gib, struct plan_memory *);
-int64_t plan_memory_sum(const struct plan_memory *);
+                      int64_t B, double gib, struct rank_memory *);
 
 /* The largest micro-batch that leaves a tenth of the memory free, and whose
  * multiples make the batch, if the settings say how large that is. */
@@ -48,7 +42,7 @@ double plan_memory_model(struct settings *, int ranks, double gib);
 struct plan_step {
     double seconds, compute, sending, exposed;
     double mfu;
-    struct plan_memory memory;
+    struct rank_memory memory;
 };
 
 void plan_step_find(struct plan_step *, const struct plan_rates *,

@@ -255,17 +255,17 @@ static void add_memory(struct rows *r)
     const int n = count_modes(r, &modes);
 
     for (int i = 0; i < n; i++) {
-        struct plan_memory m;
+        struct rank_memory m;
 
         plan_memory_find(r->set, r->how->ranks, (enum parallel_mode)i,
                          r->set->train.micro_batch, gib, &m);
         begin_row(r, modes[i]);
         for (int k = 0; k < DEV_MODEL_USES; k++)
-            table_bytes(t, m.rank.bytes[k]);
+            table_bytes(t, m.bytes[k]);
         if (gib > 0)
             table_bytes(t, m.scratch);
-        table_bytes(t, plan_memory_sum(&m));
-        table_bytes(t, m.rank.sent);
+        table_bytes(t, rank_memory_sum(&m));
+        table_bytes(t, m.sent);
     }
 }
 
@@ -493,7 +493,7 @@ static void add_modes(struct rows *r, const struct plan_rates *p)
 
         plan_step_find(&k, p, r->set, &r->model->gpt, r->how->ranks,
                        (enum parallel_mode)i);
-        gib = (double)plan_memory_sum(&k.memory) / 0x1p30;
+        gib = (double)rank_memory_sum(&k.memory) / 0x1p30;
         begin_row(r, modes[i]);
         table_int(t, r->how->ranks);
         if (p->is_cpu)

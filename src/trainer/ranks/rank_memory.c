@@ -47,7 +47,7 @@ void rank_memory_find(struct settings *s, int ranks, enum parallel_mode mode,
 
 int64_t rank_memory_sum(const struct rank_memory *m)
 {
-    int64_t sum = 0;
+    int64_t sum = m->scratch;
 
     for (int i = 0; i < DEV_MODEL_USES; i++)
         sum += m->bytes[i];

@@ -11,10 +11,11 @@
  */
 struct rank_memory {
     int64_t bytes[DEV_MODEL_USES]; /* of the rank that needs most */
+    int64_t scratch;               /* what a GPU needs besides: plan_step.h */
     int64_t sent;                  /* bytes per step, averaged over ranks */
 };
 
-/* For micro-batches of B sequences.  Scratch memory is not counted. */
+/* For micro-batches of B sequences, without scratch memory. */
 void rank_memory_find(struct settings *, int ranks, enum parallel_mode,
                       int64_t B, struct rank_memory *);
 int64_t rank_memory_sum(const struct rank_memory *);
