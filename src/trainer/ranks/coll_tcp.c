@@ -35,16 +35,21 @@ struct frame {
     uint64_t bytes;
 };
 
+/* A frame of data on its way, in one direction of a link. */
+struct tcp_flow {
+    struct frame frame;
+    char *data;
+    size_t bytes;     /* of the data */
+    size_t done, all; /* header and data together; 0: no frame */
+    uint64_t frames;  /* so far */
+};
+
 struct tcp_link {
     int rank, fd;
-    struct coll_part part; /* of this exchange */
-    struct frame out, in;
-    size_t sent, send_all; /* header and data together; 0: no frame */
-    size_t got, recv_all;
-    uint64_t sends, receipts; /* data frames so far */
-    double heard;             /* when bytes moved, or the exchange began */
-    bool left;                /* it said goodbye without a reason */
-    bool closed;              /* by the other rank; frames may still wait */
+    struct tcp_flow out, in;
+    double heard; /* when bytes moved, or the exchange began */
+    bool left;    /* it said goodbye without a reason */
+    bool closed;  /* by the other rank; frames may still wait */
 };
 
 struct tcp {
@@ -87,7 +92,7 @@ static int rank_lost(struct coll *c, const struct tcp_link *l, const char *how,
 /* Is the next byte that this rank sends the first one of a frame? */
 static bool is_between_frames(const struct tcp_link *l)
 {
-    return l->sent == 0 || l->sent == l->send_all;
+    return l->out.done == 0 || l->out.done == l->out.all;
 }
 
 /* ---- goodbyes --------------------------------------------------------- */
@@ -121,8 +126,8 @@ static int receive_goodbye(struct coll *c, const struct tcp_link *l,
                            struct err *e)
 {
     char text[sizeof e->text] = "";
-    const size_t n =
-        l->in.bytes < sizeof text - 1 ? l->in.bytes : sizeof text - 1;
+    const size_t n = l->in.frame.bytes < sizeof text - 1 ? l->in.frame.bytes
+                                                         : sizeof text - 1;
 
     peer_socket_move(l->fd, text, n, false, clock_mono() + 1);
     if (!text[0])
@@ -144,7 +149,7 @@ static int watch_link(struct coll *c, struct tcp_link *l, struct err *e)
            f.magic == MAGIC && f.kind == FRAME_ALIVE)
         recv(l->fd, &f, sizeof f, 0);
     if (n == (ssize_t)sizeof f && f.magic == MAGIC && f.kind == FRAME_GOODBYE) {
-        recv(l->fd, &l->in, sizeof f, 0);
+        recv(l->fd, &l->in.frame, sizeof f, 0);
         if (f.bytes)
             return receive_goodbye(c, l, e);
         close(l->fd);
@@ -170,102 +175,81 @@ static int tcp_watch(struct coll *c, struct err *e)
 
 /* ---- an exchange ------------------------------------------------------ */
 
-static ssize_t send_some(struct tcp_link *l)
+static ssize_t move_some(struct tcp_link *l, bool out)
 {
-    const size_t header = sizeof l->out;
+    struct tcp_flow *f = out ? &l->out : &l->in;
+    const size_t header = sizeof f->frame;
+    const bool begins = f->done < header;
+    char *at =
+        begins ? (char *)&f->frame + f->done : f->data + (f->done - header);
+    const size_t n = (begins ? header : f->all) - f->done;
 
-    if (l->sent < header)
-        return send(l->fd, (const char *)&l->out + l->sent, header - l->sent,
-                    MSG_NOSIGNAL | MSG_MORE);
-    return send(l->fd, (const char *)l->part.send + (l->sent - header),
-                l->send_all - l->sent, MSG_NOSIGNAL);
-}
-
-static ssize_t receive_some(struct tcp_link *l)
-{
-    const size_t header = sizeof l->in;
-
-    if (l->got < header)
-        return recv(l->fd, (char *)&l->in + l->got, header - l->got, 0);
-    return recv(l->fd, (char *)l->part.recv + (l->got - header),
-                l->recv_all - l->got, 0);
+    return out ? send(l->fd, at, n, MSG_NOSIGNAL | (begins ? MSG_MORE : 0))
+               : recv(l->fd, at, n, 0);
 }
 
 static int check_header(struct coll *c, struct tcp_link *l, struct err *e)
 {
-    const struct frame *f = &l->in;
+    const struct frame *f = &l->in.frame;
 
     if (f->magic == MAGIC && f->kind == FRAME_GOODBYE)
         return receive_goodbye(c, l, e);
     if (f->magic == MAGIC && f->kind == FRAME_ALIVE) {
-        l->got = 0;
+        l->in.done = 0;
         return 0;
     }
-    if (f->magic != MAGIC || f->number != l->receipts ||
-        f->bytes != l->part.recv_bytes)
+    if (f->magic != MAGIC || f->number != l->in.frames ||
+        f->bytes != l->in.bytes)
         return err_set(e, ERR_RANK,
                        "%s sent message %llu of %llu bytes, but rank %d "
                        "expects %llu of %zu",
                        c->peer[l->rank], (unsigned long long)f->number,
                        (unsigned long long)f->bytes, c->rank,
-                       (unsigned long long)l->receipts, l->part.recv_bytes);
+                       (unsigned long long)l->in.frames, l->in.bytes);
     return 0;
 }
 
-static int receive_all(struct coll *c, struct tcp_link *l, struct err *e)
+/* Send or receive what is possible now. */
+static int move_all(struct coll *c, struct tcp_link *l, bool out, struct err *e)
 {
-    while (l->got < l->recv_all) {
-        const ssize_t n = receive_some(l);
+    struct tcp_flow *f = out ? &l->out : &l->in;
+
+    while (f->done < f->all) {
+        const ssize_t n = move_some(l, out);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n <= 0)
             return rank_lost(c, l, "died", e);
         l->heard = clock_mono();
-        l->got += (size_t)n;
-        if (l->got == sizeof l->in && check_header(c, l, e) < 0)
+        f->done += (size_t)n;
+        if (!out && f->done == sizeof f->frame && check_header(c, l, e) < 0)
             return -1;
     }
     return 0;
 }
 
-static int send_all(struct coll *c, struct tcp_link *l, struct err *e)
-{
-    while (l->sent < l->send_all) {
-        const ssize_t n = send_some(l);
-
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            break;
-        if (n < 0)
-            return rank_lost(c, l, "died", e);
-        l->heard = clock_mono();
-        l->sent += (size_t)n;
-    }
-    return 0;
-}
-
-/* Send and receive what is possible now. */
 static int serve_link(struct coll *c, struct tcp_link *l, short seen,
                       struct err *e)
 {
     const short in = POLLIN | POLLHUP | POLLERR;
 
-    if (l->got < l->recv_all) {
-        if ((seen & in) && receive_all(c, l, e) < 0)
+    if (l->in.done < l->in.all) {
+        if ((seen & in) && move_all(c, l, false, e) < 0)
             return -1;
     } else if (seen & (POLLRDHUP | POLLHUP | POLLERR)) {
         l->closed = true;
         if (watch_link(c, l, e) < 0)
             return -1;
-        if (l->left && l->sent < l->send_all)
+        if (l->left && l->out.done < l->out.all)
             return rank_lost(c, l, "exited before the others", e);
     }
-    return (seen & POLLOUT) ? send_all(c, l, e) : 0;
+    return (seen & POLLOUT) ? move_all(c, l, true, e) : 0;
 }
 
 static bool is_finished(const struct tcp_link *l)
 {
-    return l->sent == l->send_all && l->got == l->recv_all;
+    return l->out.done == l->out.all && l->in.done == l->in.all;
 }
 
 /* The events to wait for on a link.  If its frames are finished, the other rank
@@ -274,13 +258,13 @@ static struct pollfd events_of(const struct tcp_link *l)
 {
     struct pollfd p = { .fd = l->fd };
 
-    if (l->got < l->recv_all)
+    if (l->in.done < l->in.all)
         p.events |= POLLIN;
     else if (!l->closed)
         p.events |= POLLRDHUP;
     else if (is_finished(l))
         p.fd = -1;
-    if (l->sent < l->send_all)
+    if (l->out.done < l->out.all)
         p.events |= POLLOUT;
     return p;
 }
@@ -349,6 +333,20 @@ static struct tcp_link *link_to(const struct tcp *t, int rank)
     abort(); /* coll_is_linked() says who can be asked */
 }
 
+/* There is no frame for no data. */
+static void begin_frame(struct tcp_flow *f, const void *data, size_t bytes)
+{
+    if (bytes == 0)
+        return;
+    f->data = (char *)(uintptr_t)data;
+    f->bytes = bytes;
+    f->all = sizeof f->frame + bytes;
+    f->frame = (struct frame){ .magic = MAGIC,
+                               .kind = FRAME_DATA,
+                               .number = ++f->frames,
+                               .bytes = bytes };
+}
+
 /* Add a part to the frames of its link. */
 static int begin_part(struct coll *c, const struct coll_part *p, struct err *e)
 {
@@ -356,23 +354,11 @@ static int begin_part(struct coll *c, const struct coll_part *p, struct err *e)
 
     if (l->left)
         return rank_lost(c, l, "exited before the others", e);
-    if (p->send_bytes) {
-        l->part.send = p->send;
-        l->send_all = sizeof l->out + p->send_bytes;
-        l->out = (struct frame){ .magic = MAGIC,
-                                 .kind = FRAME_DATA,
-                                 .number = ++l->sends,
-                                 .bytes = p->send_bytes };
-        c->sent += p->send_bytes;
-        c->messages++;
-    }
-    if (p->recv_bytes) {
-        l->part.recv = p->recv;
-        l->part.recv_bytes = p->recv_bytes;
-        l->recv_all = sizeof l->in + p->recv_bytes;
-        l->receipts++;
-        c->received += p->recv_bytes;
-    }
+    begin_frame(&l->out, p->send, p->send_bytes);
+    begin_frame(&l->in, p->recv, p->recv_bytes);
+    c->sent += p->send_bytes;
+    c->messages += p->send_bytes > 0;
+    c->received += p->recv_bytes;
     return 0;
 }
 
@@ -386,7 +372,7 @@ static int tcp_exchange(struct coll *c, const struct coll_part *part, int n,
     for (int i = 0; i < t->n; i++) {
         struct tcp_link *l = &t->link[i];
 
-        l->sent = l->got = l->send_all = l->recv_all = 0;
+        l->out.done = l->out.all = l->in.done = l->in.all = 0;
         l->heard = now;
     }
     for (int i = 0; i < n && ret == 0; i++)
