@@ -31,11 +31,6 @@
  * children of this process if their parent dies, so that rehearse_end() can
  * wait for all of them.
  */
-struct rehearse_child {
-    struct spawn_group group;
-    double start;
-};
-
 enum rehearse_target { REHEARSE_PROGRAM, REHEARSE_RANK /* 1 */, REHEARSE_ALL };
 
 /* Seconds until a program that does not end is killed. */
@@ -56,7 +51,7 @@ static void become(const char *const *argv, int log, int64_t most)
 
 /* The output goes to the file `log`.  The program's files may have at most so
  * many bytes; 0 is no limit. */
-static int rehearse_start(struct rehearse_child *c, const char *const *argv,
+static int rehearse_start(struct spawn_group *g, const char *const *argv,
                           const char *log, int64_t most, struct err *e)
 {
     const int fd =
@@ -64,19 +59,18 @@ static int rehearse_start(struct rehearse_child *c, const char *const *argv,
 
     if (fd < 0)
         return err_sys(e, "cannot create %s", log);
-    c->start = clock_mono();
-    if (spawn_group_fork(&c->group, true) == 0)
+    if (spawn_group_fork(g, true) == 0)
         become(argv, fd, most);
     close(fd);
-    return c->group.pid < 0 ? err_sys(e, "cannot start %s", argv[0]) : 0;
+    return g->pid < 0 ? err_sys(e, "cannot start %s", argv[0]) : 0;
 }
 
 /* Wait for a moment; false if the program has ended. */
-static bool is_running(struct rehearse_child *c)
+static bool is_running(struct spawn_group *g)
 {
     clock_pause(0.02);
-    spawn_group_reap(&c->group, 1);
-    return !c->group.waited;
+    spawn_group_reap(g, 1);
+    return !g->waited;
 }
 
 /* The children of a process, in the order in which they were started. */
@@ -109,17 +103,15 @@ static void signal_children(pid_t pid, size_t from, size_t to, int sig)
         kill(child[i], sig);
 }
 
-static void rehearse_signal(const struct rehearse_child *c,
+static void rehearse_signal(const struct spawn_group *g,
                             enum rehearse_target to, int sig)
 {
-    const pid_t pid = c->group.pid;
-
     if (to == REHEARSE_RANK)
-        signal_children(pid, 1, 2, sig);
+        signal_children(g->pid, 1, 2, sig);
     if (to == REHEARSE_ALL)
-        signal_children(pid, 0, 1024, sig);
-    if (to != REHEARSE_RANK && !c->group.waited)
-        kill(pid, sig);
+        signal_children(g->pid, 0, 1024, sig);
+    if (to != REHEARSE_RANK && !g->waited)
+        kill(g->pid, sig);
 }
 
 /* Wait for the orphans of a program, which are children of this process. */
@@ -137,16 +129,16 @@ static void reap_orphans(double end)
 
 /* The exit status of the program, or 128 plus the signal that ended it, when
  * all its processes have ended. */
-static int rehearse_end(struct rehearse_child *c)
+static int rehearse_end(struct spawn_group *g)
 {
     const double end = clock_mono() + PATIENCE;
-    const int *how = &c->group.status;
 
-    while (is_running(c))
+    while (is_running(g))
         if (clock_mono() > end || sig_caught())
-            rehearse_signal(c, REHEARSE_ALL, SIGKILL);
+            rehearse_signal(g, REHEARSE_ALL, SIGKILL);
     reap_orphans(end);
-    return WIFSIGNALED(*how) ? 128 + WTERMSIG(*how) : WEXITSTATUS(*how);
+    return WIFSIGNALED(g->status) ? 128 + WTERMSIG(g->status)
+                                  : WEXITSTATUS(g->status);
 }
 
 enum { EVERY = 4 }; /* steps between checkpoints */
@@ -215,7 +207,7 @@ static char *folder_of(const struct rehearsal *r, const char *scene)
 
 /* `more` are assignments of this scene, ended by NULL; no file may have more
  * than `most` bytes, if that is not 0. */
-static int start_training(struct rehearsal *r, struct rehearse_child *c,
+static int start_training(struct rehearsal *r, struct spawn_group *g,
                           const char *scene, const char *const *more,
                           int64_t most, struct err *e)
 {
@@ -241,7 +233,7 @@ static int start_training(struct rehearsal *r, struct rehearse_child *c,
     if (r->ranks > 1)
         add_words(&argv, "--ranks", count);
     path_list_add(&argv, NULL);
-    ret = rehearse_start(c, (const char *const *)argv.name, r->log, most, e);
+    ret = rehearse_start(g, (const char *const *)argv.name, r->log, most, e);
     path_list_clear(&argv);
     FREE(folder, own);
     return ret;
@@ -251,11 +243,11 @@ static int start_training(struct rehearsal *r, struct rehearse_child *c,
 static int run_to_end(struct rehearsal *r, const char *scene,
                       const char *const *more, int64_t most)
 {
-    struct rehearse_child c;
+    struct spawn_group g;
     struct err e = { 0 };
 
-    return start_training(r, &c, scene, more, most, &e) < 0 ? -1
-                                                            : rehearse_end(&c);
+    return start_training(r, &g, scene, more, most, &e) < 0 ? -1
+                                                            : rehearse_end(&g);
 }
 
 static char *newest_of(const struct rehearsal *r, const char *scene)
@@ -438,28 +430,28 @@ static const struct scene scenes[] = {
 /* The exit status, or -1 if the scene could not be set and a row says so. */
 static int play_signal(struct rehearsal *r, const struct scene *s)
 {
-    struct rehearse_child c;
+    const double end = clock_mono() + PATIENCE;
+    struct spawn_group g;
     struct err e = { 0 };
 
-    if (start_training(r, &c, s->name, nothing, 0, &e) < 0) {
+    if (start_training(r, &g, s->name, nothing, 0, &e) < 0) {
         rehearsal_result(r, s->name, "failed", e.text);
         return -1;
     }
     while (newest_step(r, s->name) == 0)
-        if (!is_running(&c) || clock_mono() > c.start + PATIENCE ||
-            sig_caught()) {
-            rehearse_signal(&c, REHEARSE_ALL, SIGKILL);
+        if (!is_running(&g) || clock_mono() > end || sig_caught()) {
+            rehearse_signal(&g, REHEARSE_ALL, SIGKILL);
             add_failure(r, s->name, "training wrote no checkpoint",
-                        rehearse_end(&c));
+                        rehearse_end(&g));
             return -1;
         }
     if (s->pauses) {
-        rehearse_signal(&c, REHEARSE_RANK, SIGSTOP);
+        rehearse_signal(&g, REHEARSE_RANK, SIGSTOP);
         sleep(1);
-        rehearse_signal(&c, REHEARSE_RANK, SIGCONT);
+        rehearse_signal(&g, REHEARSE_RANK, SIGCONT);
     }
-    rehearse_signal(&c, s->to, s->signal);
-    return rehearse_end(&c);
+    rehearse_signal(&g, s->to, s->signal);
+    return rehearse_end(&g);
 }
 
 /* Half of the size of the newest weights. */
