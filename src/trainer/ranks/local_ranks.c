@@ -30,13 +30,18 @@ static const double GRACE_DONE = 3;
 
 /* ---- starting ranks -------------------------------------------------- */
 
-/* Listen on 127.0.0.1, on a port that the kernel chooses. */
-static int open_listener(int *port, struct err *e)
+/* Make a secret of the ranks, which inherit it, and listen on 127.0.0.1, on a
+ * port that the kernel chooses. */
+static int open_job(int *port, struct err *e)
 {
-    const int fd = peer_socket_listen("127.0.0.1", 0, e);
+    char token[RANDOM_SECRET];
+    const int fd = random_secret(token, e) < 0
+                       ? -1
+                       : peer_socket_listen("127.0.0.1", 0, e);
 
     if (fd < 0)
         return -1;
+    setenv("GTRAIN_TOKEN", token, 1);
     fcntl(fd, F_SETFD, 0); /* rank 0 inherits it */
     *port = (int)peer_socket_port(fd);
     return fd;
@@ -48,17 +53,6 @@ static void set_env(const char *name, long value)
 
     snprintf(text, sizeof text, "%ld", value);
     setenv(name, text, 1);
-}
-
-/* A secret of the ranks, which inherit it. */
-static int make_secret(struct err *e)
-{
-    char token[RANDOM_SECRET];
-
-    if (random_secret(token, e) < 0)
-        return -1;
-    setenv("GTRAIN_TOKEN", token, 1);
-    return 0;
 }
 
 static pid_t start_rank(char *const *argv, int rank, int n, int port,
@@ -302,7 +296,8 @@ int local_ranks_run(char *const *argv, int n, struct err *e)
         return err_sys(e, "cannot start the ranks, since /proc/self/exe is "
                           "missing; mount /proc, or start each rank yourself, "
                           "as gtrain(1) says");
-    if (make_secret(e) < 0 || (listener = open_listener(&port, e)) < 0)
+    listener = open_job(&port, e);
+    if (listener < 0)
         return -1;
     if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0) {
         close(listener);
