@@ -21,11 +21,11 @@ enum { NUMBERS = sizeof(struct algorithms_key) / sizeof(int64_t) };
 /* A line of NUMBERS decimal numbers and WORDS hexadecimal ones. */
 static bool read_line(char *s, struct algorithms_line *out)
 {
-    int64_t v[NUMBERS];
+    int64_t *key = (int64_t *)&out->key;
     char *end = s;
 
     for (int i = 0; i < NUMBERS; i++, s = end) {
-        v[i] = strtoll(s, &end, 10);
+        key[i] = strtoll(s, &end, 10);
         if (end == s)
             return false;
     }
@@ -34,7 +34,6 @@ static bool read_line(char *s, struct algorithms_line *out)
         if (end == s)
             return false;
     }
-    memcpy(&out->key, v, sizeof v);
     return *end == '\0';
 }
 
@@ -44,7 +43,7 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
          *name = xasprintf("matmul-%s-%zu", gpu, version);
     struct buf text = BUF_INIT;
     struct err e = { 0 };
-    char *line, *next;
+    char *at = NULL, *line;
 
     *f = (struct algorithms){ 0 };
     for (char *p = name; *p; p++)
@@ -52,21 +51,16 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
             *p = '-';
     if (dir)
         f->path = path_join(dir, name);
-    if (f->path && buf_read_file(&text, f->path, MOST_BYTES, &e) == 0) {
-        for (line = text.s; line && *line; line = next) {
-            struct algorithms_line one;
+    if (f->path && buf_read_file(&text, f->path, MOST_BYTES, &e) == 0)
+        at = text.s;
+    while ((line = strsep(&at, "\n")) && *line) {
+        struct algorithms_line one;
 
-            next = strchr(line, '\n');
-            if (next)
-                *next++ = '\0';
-            if (!read_line(line, &one))
-                continue;
+        if (read_line(line, &one))
             APPEND(f->line, f->n, f->room) = one;
-        }
     }
     buf_clear(&text);
-    free(name);
-    free(dir);
+    FREE(name, dir);
 }
 
 bool algorithms_find(const struct algorithms *f,
@@ -90,11 +84,10 @@ static void write_lines(const struct algorithms *f)
     if (save_open(&s, f->path, &e) < 0)
         return; /* the next process measures again */
     for (int i = 0; i < f->n; i++) {
-        int64_t v[NUMBERS];
+        const int64_t *key = (const int64_t *)&f->line[i].key;
 
-        memcpy(v, &f->line[i].key, sizeof v);
         for (int j = 0; j < NUMBERS; j++)
-            fprintf(s.fp, "%" PRId64 " ", v[j]);
+            fprintf(s.fp, "%" PRId64 " ", key[j]);
         for (int j = 0; j < WORDS; j++)
             fprintf(s.fp, "%" PRIx64 "%s", f->line[i].algo.data[j],
                     j + 1 < WORDS ? " " : "\n");
@@ -113,7 +106,6 @@ void algorithms_add(struct algorithms *f, const struct algorithms_key *key,
 
 void algorithms_close(struct algorithms *f)
 {
-    free(f->path);
-    free(f->line);
+    FREE(f->path, f->line);
     *f = (struct algorithms){ 0 };
 }
