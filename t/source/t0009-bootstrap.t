@@ -100,27 +100,48 @@ mkdir tools
 for tool in sh cat dirname sed mktemp rm sort tr tail id; do
     ln -s "$(command -v $tool)" tools/$tool
 done
-tells() {  # MANAGER [WORD]: what bootstrap says to type
+tells() {  # MANAGER: what bootstrap says to type, the required packages first
     cp "$top/bootstrap" tree/bootstrap
     stub "tools/$1" </dev/null
-    env -i PATH="$PWD/tools" tree/bootstrap "${2:-build}" 2>&1 | tr '\n' ' '
+    env -i PATH="$PWD/tools" tree/bootstrap packages slurm page 2>&1 |
+        sed -n '/^ *sudo /{s///;s/ $//;p;}'
     rm "tools/$1"
 }
-tells apt-get >said-apt-get
-tells dnf >said-dnf
-tells apk >said-apk
-tells pacman >said-pacman
-like said-apt-get 'sudo apt-get install .*libjansson-dev.* zlib1g-dev .*gnuplot-nox' \
-    "a system with apt-get is told the names of Debian"
-like said-dnf "sudo dnf install .*pkgconfig(jansson)' .*/usr/bin/c++ .*openmpi-devel" \
-    "a system with dnf is told modules and commands"
-like said-apk 'sudo apk add build-base .*cmd:autoreconf .*pc:jansson .*pc:libzstd' \
-    "a system with apk is told modules, commands and the C library's headers"
-like said-pacman 'sudo pacman -S --needed base-devel curl jansson libinih libyaml perl zlib  and.* gnuplot isa-l libmicrohttpd openmpi sqlite zstd ' \
-    "a system with pacman is told the names of Arch"
-tells pacman packages >said-pacman
-like said-pacman ' clang .*poppler .*xz ' "pacman is told the names of what the tests use, too"
-unlike said-pacman 'clang-format\|-utils' "pacman is told none of the names of Debian for it"
+is "$(tells apt-get)" \
+"apt-get install autoconf automake g++ gcc libcurl4-openssl-dev libinih-dev \
+libjansson-dev libyaml-dev make perl pkg-config zlib1g-dev
+apt-get install bindfs chromium chromium-driver clang-format fish git \
+gnuplot-nox groff iproute2 libisal-dev libmicrohttpd-dev libopenmpi-dev \
+libsqlite3-dev libzstd-dev mandoc munge openmpi-bin poppler-utils python3 \
+slurm-client slurmctld slurmd strace xz-utils zsh zstd" \
+    "a system with apt-get is told what the packages of Debian are called"
+is "$(tells dnf)" \
+"dnf install 'pkgconfig(inih)' 'pkgconfig(jansson)' 'pkgconfig(libcurl)' \
+'pkgconfig(yaml-0.1)' 'pkgconfig(zlib)' /usr/bin/automake \
+/usr/bin/autoreconf /usr/bin/c++ /usr/bin/cc /usr/bin/make \
+/usr/bin/pkg-config /usr/bin/prove
+dnf install 'pkgconfig(libisal)' 'pkgconfig(libmicrohttpd)' \
+'pkgconfig(libzstd)' 'pkgconfig(sqlite3)' /usr/bin/bindfs \
+/usr/bin/chromedriver /usr/bin/clang-format /usr/bin/fish /usr/bin/git \
+/usr/bin/groff /usr/bin/mandoc /usr/bin/pdftotext /usr/bin/python3 \
+/usr/bin/strace /usr/bin/xz /usr/bin/zsh /usr/bin/zstd chromium gnuplot \
+iproute munge openmpi openmpi-devel slurm slurm-slurmctld slurm-slurmd" \
+    "a system with dnf is told what the packages of Fedora are called"
+is "$(tells apk)" \
+"apk add build-base linux-headers cmd:automake cmd:autoreconf cmd:c++ \
+cmd:make cmd:pkg-config cmd:prove pc:inih pc:jansson pc:libcurl pc:yaml-0.1 \
+pc:zlib
+apk add chromium chromium-chromedriver cmd:bindfs cmd:clang-format cmd:fish \
+cmd:git cmd:gnuplot cmd:groff cmd:ip cmd:mandoc cmd:mpirun cmd:munged \
+cmd:pdftotext cmd:python3 cmd:strace cmd:xz cmd:zsh cmd:zstd openmpi-dev \
+pc:libisal pc:libmicrohttpd pc:libzstd pc:sqlite3 slurm" \
+    "a system with apk is told what the packages of Alpine are called"
+is "$(tells pacman)" \
+"pacman -S --needed base-devel curl jansson libinih libyaml perl zlib
+pacman -S --needed bindfs chromium clang fish git gnuplot groff iproute2 \
+isa-l libmicrohttpd mandoc munge openmpi poppler python slurm-llnl sqlite \
+strace xz zsh zstd" \
+    "a system with pacman is told what the packages of Arch Linux are called"
 
 # configure with a stand-in for nvcc, of which only GT_CHECK_CUDA is run
 rm -r bin
