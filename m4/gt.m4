@@ -241,6 +241,13 @@ $gt_rows
   Now type 'make', then 'make check'.
 ])])
 
+# GT_OPENMP: the flags of OpenMP, which is required.
+AC_DEFUN([GT_OPENMP],
+[AC_OPENMP
+AS_IF([test "x$ac_cv_prog_c_openmp" = xunsupported],
+  [AC_MSG_ERROR(
+    [$CC cannot compile OpenMP; clang needs libomp-dev, clang-16 libomp-16-dev])])])
+
 # GT_TRY_CFLAGS(VAR, FLAGS, [PROLOGUE]): those of the flags that the compiler
 # takes, for a program with this prologue, all or none.
 AC_DEFUN([GT_TRY_CFLAGS],

@@ -143,7 +143,8 @@ isa-l libmicrohttpd mandoc munge openmpi poppler python slurm-llnl sqlite \
 strace xz zsh zstd" \
     "a system with pacman is told what the packages of Arch Linux are called"
 
-# configure with a stand-in for nvcc, of which only GT_CHECK_CUDA is run
+# configure with stand-ins for nvcc and cc, of which GT_CHECK_CUDA and GT_OPENMP are
+# run
 rm -r bin
 mkdir -p conf/m4 toolkit/include lib
 cp "$top/m4/gt.m4" conf/m4
@@ -152,6 +153,7 @@ AC_INIT([cuda], [1])
 AC_CANONICAL_HOST
 AM_INIT_AUTOMAKE([foreign])
 AC_PROG_CC
+GT_OPENMP
 GT_CHECK_CUDA
 AC_CONFIG_FILES([Makefile])
 AC_OUTPUT
@@ -169,6 +171,7 @@ END
 # Debian's packages keep the library in the folder of the system's libraries.
 stub cc <<END
 test "\$1" = -print-multiarch && { echo "../..$PWD/lib"; exit; }
+case \$NO_OPENMP\$* in yes*openmp*) exit 1 ;; esac
 exec ${CC:-cc} "\$@"
 END
 echo 'int cudaGetDeviceCount(void) { return 0; }' >cudart.c
@@ -197,5 +200,8 @@ else
     configure --host=aarch64-linux-gnu
     like out "^libs -L.*/targets/sbsa-linux/lib -lcudart_static" \
         "for aarch64, libcudart is that of the toolkit for aarch64"
+    NO_OPENMP=yes configure
+    like err 'error: .*/cc cannot compile OpenMP; clang needs libomp-dev' \
+        "a compiler without OpenMP is told, and the package that clang lacks"
 fi
 done_testing
