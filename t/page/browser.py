@@ -9,7 +9,7 @@
 #         value = b.run("return document.title")
 #     server.end()
 #
-# wait() fails after half a minute: a page that never gets there is an error.
+# wait() fails after two minutes: a page that never gets there is an error.
 import base64
 import json
 import os
@@ -21,7 +21,7 @@ import urllib.error
 import urllib.request
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-PATIENCE = 30
+PATIENCE = 120
 
 
 class BrowserError(Exception):

@@ -13,6 +13,7 @@
 import contextlib
 import json
 import os
+import sys
 import urllib.parse
 
 from browser import Browser, Server
@@ -140,9 +141,9 @@ def run_tests(folder):
                 print(f"ok {i} - {name}", flush=True)
             except Exception as error:
                 failed += 1
-                print(f"not ok {i} - {name}")
+                print(f"not ok {i} - {name}", flush=True)
                 for line in f"{type(error).__name__}: {error}".split("\n"):
-                    print(f"# {line}", flush=True)
+                    print(f"# {line}", file=sys.stderr, flush=True)
         page.server.end()
     print(f"1..{len(tests)}")
     return 1 if failed else 0
