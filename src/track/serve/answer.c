@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/output/emit.h"
-
 static int status_of(enum err_kind kind)
 {
     switch (kind) {
@@ -21,13 +19,13 @@ static int status_of(enum err_kind kind)
 void answer_error(struct answer *a, const struct err *e)
 {
     const int status = a->status ? a->status : status_of(e->kind);
-    struct emit o = { .b = &a->body };
 
     answer_clear(a);
     a->status = status;
-    emit_object(&o, NULL);
-    emit_text(&o, "error", e->text);
-    emit_object_end(&o);
+    a->out.b = &a->body;
+    emit_object(&a->out, NULL);
+    emit_text(&a->out, "error", e->text);
+    emit_object_end(&a->out);
 }
 
 void answer_clear(struct answer *a)

@@ -3,25 +3,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/output/emit.h"
 
 /*
  * answer - what the server sends back
  *
- * A handler fills in the body; or it returns -1 with an err, of which
- * answer_error() makes {"error":"..."}.
+ * A handler writes the members of an object to `out`, or fills in the body; or
+ * it returns -1 with an err, of which answer_error() makes {"error":"..."}.
  */
 struct answer {
     int status;       /* of HTTP; 0: 200, or what follows from the err */
     const char *type; /* of the body; NULL: JSON */
     uint64_t mark;    /* of a body that can be asked for as a delta; or 0 */
     struct buf body;
-    int fd;        /* a file instead of the body, or -1 */
-    uint64_t size; /* of the file */
-    char *file;    /* the name under which a browser saves it, or NULL */
-    bool attach;   /* it is to be saved, not shown */
-    bool sandbox;  /* what it may contain must not run, as in SVG */
-    int stream;    /* of the events of this store, from 1 on; or 0 */
+    struct emit out; /* to the body */
+    int fd;          /* a file instead of the body, or -1 */
+    uint64_t size;   /* of the file */
+    char *file;      /* the name under which a browser saves it, or NULL */
+    bool attach;     /* it is to be saved, not shown */
+    bool sandbox;    /* what it may contain must not run, as in SVG */
+    int stream;      /* of the events of this store, from 1 on; or 0 */
 };
 
 #define ANSWER_INIT ((struct answer){ .body = BUF_INIT, .fd = -1 })

@@ -249,43 +249,31 @@ static void write_parallel(struct emit *o, const struct numbers *n,
 
 /* -- the answer ------------------------------------------------------------ */
 
-static void write_command(struct emit *o, const struct live *l,
-                          const struct chosen *chosen)
-{
-    struct buf b = BUF_INIT;
-
-    buf_str(&b, "gtrack compare");
-    chosen_words(&b, l, chosen);
-    site_root_option(&b, l);
-    emit_text(o, "command", b.s);
-    buf_clear(&b);
-}
-
 int answer_compare(struct site *s, struct query *q, struct answer *a,
                    struct err *e)
 {
-    const struct live *l = site_store(s, q, e);
-    struct emit o = { .b = &a->body };
+    struct emit *const o = &a->out;
     struct columns params = { 0 }, metrics = { 0 };
     struct numbers numbers = { 0 };
     struct chosen chosen;
     const struct runs *runs = &chosen.runs;
+    struct buf command = BUF_INIT;
     size_t differ;
 
-    if (!l || chosen_open(&chosen, s, q, e) < 0)
+    if (chosen_open(&chosen, s, q, e) < 0)
         return -1;
     auto_columns_params(&params, runs, false);
     differ = params.n;
     auto_columns_params(&params, runs, true); /* and the other ones */
     auto_columns_metrics(&metrics, runs, true);
     collect_numbers(&numbers, &params, differ, runs);
-    emit_object(&o, NULL);
-    write_command(&o, l, &chosen);
-    write_rows(&o, "params", &params, differ, runs);
-    write_rows(&o, "metrics", &metrics, metrics.n, runs);
-    write_importances(&o, &params, differ, &numbers, runs);
-    write_parallel(&o, &numbers, runs);
-    emit_object_end(&o);
+    buf_str(&command, "gtrack compare");
+    chosen_words(&command, &chosen);
+    site_write_command(o, chosen.live, &command);
+    write_rows(o, "params", &params, differ, runs);
+    write_rows(o, "metrics", &metrics, metrics.n, runs);
+    write_importances(o, &params, differ, &numbers, runs);
+    write_parallel(o, &numbers, runs);
     clear_numbers(&numbers);
     columns_clear(&params);
     columns_clear(&metrics);

@@ -12,7 +12,6 @@ int answer_diff(struct site *s, struct query *q, struct answer *ans,
     const struct live *l = site_store(s, q, e);
     const struct run_info *a = l ? site_run(s, q, "a", e) : NULL;
     const struct run_info *b = a ? site_run(s, q, "b", e) : NULL;
-    struct emit o = { .b = &ans->body };
     struct table t = TABLE_INIT("");
     struct buf command = BUF_INIT;
 
@@ -21,13 +20,9 @@ int answer_diff(struct site *s, struct query *q, struct answer *ans,
     buf_str(&command, "gtrack diff");
     site_run_word(&command, l, a);
     site_run_word(&command, l, b);
-    site_root_option(&command, l);
+    site_write_command(&ans->out, l, &command);
     diff_table_fill(&t, a, b, DIFF_LINES);
-    emit_object(&o, NULL);
-    emit_text(&o, "command", command.s);
-    site_write_table(&o, "rows", &t, true);
-    emit_object_end(&o);
+    site_write_table(&ans->out, "rows", &t, true);
     table_clear(&t);
-    buf_clear(&command);
     return 0;
 }

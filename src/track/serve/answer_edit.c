@@ -111,7 +111,5 @@ int answer_edit(struct site *s, struct query *q, struct answer *a,
               ? edit_panels(s, q, json_object_get(change, "panels"), e)
               : edit_run(s, q, change, e);
     json_decref(change);
-    if (ret == 0)
-        buf_str(&a->body, "{}");
     return ret;
 }

@@ -4,17 +4,7 @@
 #include "config.h"
 #include "track/serve/figure_request.h"
 
-#include "common/output/emit.h"
 #include "plot/draw/json.h"
-
-static void write_command(struct emit *o, const struct figure_request *r)
-{
-    struct buf b = BUF_INIT;
-
-    figure_request_command(r, &b);
-    emit_text(o, "command", b.s);
-    buf_clear(&b);
-}
 
 /* "Loss of 3 runs" */
 static void write_caption(struct emit *o, const struct figure_request *r)
@@ -33,15 +23,15 @@ enum { FEW_CURVES = 30 };
 int answer_figure(struct site *s, struct query *q, struct answer *a,
                   struct err *e)
 {
-    struct emit o = { .b = &a->body };
+    struct emit *const o = &a->out;
     struct figure_request r;
     int ret = -1;
 
-    if (query_number(q, "digits", 17, 0, &o.digits, e) < 0)
+    if (query_number(q, "digits", 17, 0, &o->digits, e) < 0)
         return -1;
     if (figure_request_open(&r, s, q, e) == 0) {
-        if (r.build.runs.n > FEW_CURVES && !o.digits)
-            o.digits = 8;
+        if (r.build.runs.n > FEW_CURVES && !o->digits)
+            o->digits = 8;
         r.request.legend = LEGEND_NONE; /* the page lists the curves itself */
         ret = figure_request_build(&r, e);
     }
@@ -49,12 +39,10 @@ int answer_figure(struct site *s, struct query *q, struct answer *a,
         r.figure.look.whole = s->frozen ? NULL : "\"Show outliers\"";
         r.figure.look.finer = s->frozen ? 3 : 0;
         figure_finish(&r.figure);
-        emit_object(&o, NULL);
-        write_command(&o, &r);
-        write_caption(&o, &r);
-        emit_int(&o, "version", r.live->version);
-        json_figure(&o, &r.figure);
-        emit_object_end(&o);
+        figure_request_command(&r, o);
+        write_caption(o, &r);
+        emit_int(o, "version", r.chosen.live->version);
+        json_figure(o, &r.figure);
     }
     figure_request_close(&r);
     return ret;

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/output/emit.h"
 #include "common/num.h"
+#include "common/output/pager.h"
 #include "common/path.h"
 #include "plot/draw/gnuplot.h"
 #include "track/runs/run_facts.h"
@@ -20,27 +20,12 @@
 
 /* -- the log --------------------------------------------------------------- */
 
-/* The number of bytes of whole characters: the last may still be incomplete. */
-static size_t whole_characters(const char *s, size_t n)
-{
-    size_t back = 0;
-
-    while (back < 3 && back < n &&
-           ((unsigned char)s[n - 1 - back] & 0xC0) == 0x80)
-        back++;
-    if (back < n && ((unsigned char)s[n - 1 - back] & 0xC0) == 0xC0)
-        back++;
-    else
-        back = 0;
-    return n - back;
-}
-
 static void write_log(struct emit *o, int fd, int64_t from, int64_t size)
 {
     enum { PART = 256 << 10 };
     char *text = xmalloc(PART + 1);
     const ssize_t got = pread(fd, text, PART, (off_t)from);
-    const size_t n = whole_characters(text, got < 0 ? 0 : (size_t)got);
+    const size_t n = pager_whole(text, got < 0 ? 0 : (size_t)got);
 
     text[n] = '\0';
     for (size_t i = 0; i < n; i++)
@@ -74,7 +59,6 @@ int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
     const struct run_info *r = site_run(s, q, "id", e);
     char *path = r ? run_facts_output(r) : NULL;
     const int fd = path ? path_open_inside(path, run_info_inside(r), e) : -1;
-    struct emit o = { .b = &a->body };
     struct stat st = { 0 };
     const bool is_lost = path && fd < 0;
     int64_t from = 0;
@@ -89,12 +73,10 @@ int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
         close(fd);
         return -1;
     }
-    emit_object(&o, NULL);
     if (fd >= 0)
-        write_log(&o, fd, from, st.st_size);
+        write_log(&a->out, fd, from, st.st_size);
     else
-        emit_text(&o, "text", ""), emit_int(&o, "next", 0);
-    emit_object_end(&o);
+        emit_text(&a->out, "text", ""), emit_int(&a->out, "next", 0);
     if (fd >= 0)
         close(fd);
     return 0;

@@ -176,7 +176,6 @@ static int write_charts(struct emit *o, const struct charts *c,
 {
     int ret = 0;
 
-    emit_object(o, NULL);
     emit_array(o, "groups");
     for (size_t i = 0; i < c->n; i++) {
         const char *prefix = c->item[i].prefix;
@@ -200,14 +199,12 @@ static int write_charts(struct emit *o, const struct charts *c,
     emit_array_end(o);
     emit_object_end(o);
     emit_array_end(o);
-    emit_object_end(o);
     return ret;
 }
 
 int answer_kinds(struct site *s, struct query *q, struct answer *a,
                  struct err *e)
 {
-    struct emit o = { .b = &a->body };
     struct charts c = { 0 };
     struct chosen chosen;
     const struct runs *runs = &chosen.runs;
@@ -219,7 +216,7 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
         for (size_t k = 0; k < runs->run[i].n_metrics; k++)
             add_chart(&c, runs->run[i].metrics[k].key);
     SORT(c.item, c.n, by_group);
-    ret = write_charts(&o, &c, runs, s->frozen, e);
+    ret = write_charts(&a->out, &c, runs, s->frozen, e);
     for (size_t i = 0; i < c.n; i++)
         FREE(c.item[i].prefix, c.item[i].name);
     free(c.item);

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include "common/output/emit.h"
 #include "track/runs/media_file.h"
 #include "track/serve/chosen.h"
 #include "track/serve/file_kind.h"
@@ -42,20 +41,18 @@ static int write_run(struct emit *o, const struct run_info *r, size_t *room,
 int answer_media(struct site *s, struct query *q, struct answer *a,
                  struct err *e)
 {
-    struct emit o = { .b = &a->body };
+    struct emit *const o = &a->out;
     struct chosen chosen;
     size_t room = 5000;
     int ret = 0;
 
     if (chosen_open(&chosen, s, q, e) < 0)
         return -1;
-    emit_object(&o, NULL);
-    emit_array(&o, "media");
+    emit_array(o, "media");
     for (size_t i = 0; i < chosen.runs.n && ret == 0; i++)
-        ret = write_run(&o, &chosen.runs.run[i], &room, e);
-    emit_array_end(&o);
-    emit_bool(&o, "whole", room > 0);
-    emit_object_end(&o);
+        ret = write_run(o, &chosen.runs.run[i], &room, e);
+    emit_array_end(o);
+    emit_bool(o, "whole", room > 0);
     chosen_close(&chosen);
     return ret;
 }

@@ -265,10 +265,8 @@ static void write_commands(struct emit *o, const struct live *l,
 
     buf_str(&show, "gtrack show");
     site_run_word(&show, l, r);
-    site_root_option(&show, l);
-    emit_text(o, "command", show.s);
+    site_write_command(o, l, &show);
     emit_text(o, "again", run_facts_command(&again, r) ? again.s : NULL);
-    buf_clear(&show);
     buf_clear(&again);
 }
 
@@ -290,7 +288,6 @@ static void write_run(struct emit *o, const struct live *l,
                       const struct run_info *r, const struct file_tree *f,
                       bool frozen)
 {
-    emit_object(o, NULL);
     emit_text(o, "id", r->id);
     emit_text(o, "name", r->name);
     emit_text(o, "status", run_status_word(r->status));
@@ -301,19 +298,17 @@ static void write_run(struct emit *o, const struct live *l,
     write_tables(o, r);
     write_artifacts(o, f);
     write_commands(o, l, r);
-    emit_object_end(o);
 }
 
 int answer_run(struct site *s, struct query *q, struct answer *a, struct err *e)
 {
     const struct live *l = site_store(s, q, e);
     const struct run_info *r = l ? site_run(s, q, "id", e) : NULL;
-    struct emit o = { .b = &a->body };
     struct file_tree files = { 0 };
 
     if (!r || file_tree_list(&files, r->artifacts, run_info_inside(r), e) < 0)
         return -1;
-    write_run(&o, l, r, &files, s->frozen);
+    write_run(&a->out, l, r, &files, s->frozen);
     file_tree_clear(&files);
     return 0;
 }

@@ -20,7 +20,6 @@ struct listing {
     struct track_selection selection;
     const char *columns_text, *group_text;
     struct runs runs; /* of the table, in its order */
-    struct runs only; /* the table has these; none: all */
     size_t matched;   /* how many the filter selects */
     struct columns columns, group;
 };
@@ -34,20 +33,8 @@ static const char *const curve_kind_names[] = {
 
 /* -- choosing -------------------------------------------------------------- */
 
-static void copy_runs_of(struct runs *to, const struct runs *from, bool deleted)
-{
-    to->run = xcalloc(from->n + 1, sizeof *to->run);
-    for (size_t i = 0; i < from->n; i++)
-        if (deleted || !from->run[i].deleted)
-            to->run[to->n++] = from->run[i];
-}
-
 static int choose(struct listing *l, struct err *e)
 {
-    if (l->only.n)
-        copy_runs_of(&l->runs, &l->only, true);
-    else
-        copy_runs_of(&l->runs, &l->live->runs, l->selection.deleted);
     if (track_narrow(&l->runs, l->live->path, &l->selection, 0, NULL, e) < 0)
         return -1;
     l->matched = l->matched ? l->matched : l->runs.n;
@@ -268,7 +255,6 @@ static int64_t count_runs(const struct listing *l)
 
 static void write_listing(struct emit *o, const struct listing *l)
 {
-    emit_object(o, NULL);
     write_command(o, l);
     emit_int(o, "version", l->live->version);
     emit_array(o, "columns");
@@ -280,21 +266,23 @@ static void write_listing(struct emit *o, const struct listing *l)
     emit_int(o, "total", count_runs(l));
     emit_int(o, "matched", (int64_t)l->matched);
     emit_null(o, "error");
-    emit_object_end(o);
 }
 
-/* The table has the runs that charts show, or those under `only`. */
+/* The table has the runs that charts show, or those under `only`, or all. */
 static int choose_only(struct listing *l, struct site *s, struct query *q,
                        struct err *e)
 {
-    struct chosen c;
+    struct chosen c = { .matched = 0 };
 
-    if (!query_get(q, "first"))
-        return site_runs(s, q, "only", &l->only, e);
-    if (chosen_open(&c, s, q, e) < 0)
+    if ((query_get(q, "first") ? chosen_open(&c, s, q, e)
+                               : site_runs(s, q, "only", &c.runs, e)) < 0)
         return -1;
-    l->only = c.runs;
+    l->runs = c.runs;
     l->matched = c.matched;
+    if (!l->runs.n) {
+        free(l->runs.run);
+        l->runs = site_all_runs(l->live, l->selection.deleted);
+    }
     return 0;
 }
 
@@ -305,7 +293,6 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
                          .selection = TRACK_SELECTION_INIT,
                          .columns_text = query_get(q, "columns"),
                          .group_text = query_get(q, "group") };
-    struct emit o = { .b = &a->body };
     int ret = -1;
 
     if (!l.live)
@@ -317,11 +304,11 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
     if (choose_only(&l, s, q, e) == 0 &&
         query_number(q, "limit", 1000000, 0, &l.selection.limit, e) == 0 &&
         choose(&l, e) == 0) {
-        write_listing(&o, &l);
+        write_listing(&a->out, &l);
         ret = 0;
     }
     columns_clear(&l.columns);
     columns_clear(&l.group);
-    FREE(l.runs.run, l.only.run);
+    free(l.runs.run);
     return ret;
 }

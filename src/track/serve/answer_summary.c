@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include "common/output/emit.h"
 #include "common/output/table.h"
 #include "track/report/report.h"
 #include "track/serve/chosen.h"
@@ -12,7 +11,7 @@
 int answer_summary(struct site *s, struct query *q, struct answer *a,
                    struct err *e)
 {
-    struct emit o = { .b = &a->body };
+    struct emit *const o = &a->out;
     struct buf best = BUF_INIT, commands = BUF_INIT, sample = BUF_INIT;
     struct table origin = TABLE_INIT("");
     struct arena mem = { 0 };
@@ -28,13 +27,11 @@ int answer_summary(struct site *s, struct query *q, struct answer *a,
     if (at < runs->n)
         facts_sample(&runs->run[at], &sample);
     facts_commands(&set, &commands);
-    emit_object(&o, NULL);
-    emit_text(&o, "best", best.len ? best.s : NULL);
+    emit_text(o, "best", best.len ? best.s : NULL);
     facts_table(&set, &origin);
-    site_write_table(&o, "origin", &origin, false);
-    emit_text(&o, "commands", commands.len ? commands.s : NULL);
-    emit_text(&o, "sample", sample.len ? sample.s : NULL);
-    emit_object_end(&o);
+    site_write_table(o, "origin", &origin, false);
+    emit_text(o, "commands", commands.len ? commands.s : NULL);
+    emit_text(o, "sample", sample.len ? sample.s : NULL);
     buf_clear(&best);
     buf_clear(&commands);
     buf_clear(&sample);

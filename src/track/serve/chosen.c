@@ -14,10 +14,7 @@ static int filter_store(struct runs *runs, const struct live *l,
     struct track_selection s = TRACK_SELECTION_INIT;
 
     s.where = query_get(q, "filter");
-    *runs = (struct runs){ .run = xcalloc(l->runs.n + 1, sizeof *runs->run) };
-    for (size_t i = 0; i < l->runs.n; i++)
-        if (!l->runs.run[i].deleted)
-            runs->run[runs->n++] = l->runs.run[i];
+    *runs = site_all_runs(l, false);
     if (track_narrow(runs, l->path, &s, 0, NULL, e) < 0)
         return -1;
     differ_drop_sweeps(runs, NULL, 0);
@@ -44,7 +41,7 @@ int chosen_open(struct chosen *c, struct site *s, struct query *q,
     const struct live *l = site_store(s, q, e);
     int first;
 
-    *c = (struct chosen){ 0 };
+    *c = (struct chosen){ .live = l };
     if (!l || query_number(q, "first", 100000, 0, &first, e) < 0)
         return -1;
     if (!first || query_get(q, "runs")) {
@@ -70,11 +67,11 @@ failed:
     return -1;
 }
 
-void chosen_words(struct buf *b, const struct live *l, const struct chosen *c)
+void chosen_words(struct buf *b, const struct chosen *c)
 {
     buf_shell_option(b, "", c->filter);
     for (size_t i = 0; i < c->runs.n && !c->filter; i++)
-        site_run_word(b, l, &c->runs.run[i]);
+        site_run_word(b, c->live, &c->runs.run[i]);
 }
 
 void chosen_close(struct chosen *c)

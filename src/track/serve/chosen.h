@@ -8,7 +8,7 @@
  *      if (chosen_open(&c, site, query, e) < 0)
  *          return -1;
  *      ... c.runs ...
- *      chosen_words(&command, live, &c);
+ *      chosen_words(&command, &c);
  *      chosen_close(&c);
  *
  * They are those whose ids the query has under `runs` or, if it has `first`
@@ -17,6 +17,7 @@
  * and a command names each of them.
  */
 struct chosen {
+    const struct live *live;
     struct runs runs;   /* the texts belong to the store */
     size_t matched;     /* how many the filter selects */
     const char *filter; /* the word of a command that selects the runs, or
@@ -28,5 +29,5 @@ struct chosen {
 
 int chosen_open(struct chosen *, struct site *, struct query *, struct err *);
 /* Append the words of a command that selects the runs. */
-void chosen_words(struct buf *, const struct live *, const struct chosen *);
+void chosen_words(struct buf *, const struct chosen *);
 void chosen_close(struct chosen *);

@@ -176,13 +176,12 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .options = BUF_INIT,
     };
     f->n_aliases = query_list(q, "alias", &f->alias);
-    f->live = site_store(s, q, e);
     f->build = (struct build){ .figure = &f->figure, .request = &f->request };
-    if (!f->live || chosen_open(&f->chosen, s, q, e) < 0)
+    if (chosen_open(&f->chosen, s, q, e) < 0)
         return -1;
     f->build.runs = f->chosen.runs;
-    f->request.root = f->live->path;
-    f->request.follow_links = f->live->flags & LOAD_LINKS;
+    f->request.root = f->chosen.live->path;
+    f->request.follow_links = f->chosen.live->flags & LOAD_LINKS;
     if (f->build.runs.n == 0)
         return err_set(e, ERR_USAGE, "no run is selected");
     if (f->hist && !path_stays_below(f->hist))
@@ -226,25 +225,27 @@ int figure_request_build(struct figure_request *f, struct err *e)
     return curves_metrics(b, f->metric, e);
 }
 
-void figure_request_command(const struct figure_request *f, struct buf *b)
+void figure_request_command(const struct figure_request *f, struct emit *o)
 {
     const bool sweep = f->param && f->metric;
-
+    struct buf b = BUF_INIT;
     const char *const words[] = { f->hist, f->panel, sweep ? f->param : NULL,
                                   f->metric };
 
-    buf_printf(b, "gplot %s",
+    buf_printf(&b, "gplot %s",
                f->hist    ? "hist"
                : f->panel ? "dashboard --panels"
                : sweep    ? "sweep"
                : f->kind  ? f->kind
                           : "metric");
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        buf_shell_option(b, "", words[i]);
-    chosen_words(b, f->live, &f->chosen);
-    site_root_option(b, f->live);
+        buf_shell_option(&b, "", words[i]);
+    chosen_words(&b, &f->chosen);
+    site_root_option(&b, f->chosen.live);
     if (!sweep && !f->hist)
-        buf_str(b, f->options.s);
+        buf_str(&b, f->options.s);
+    emit_text(o, "command", b.s);
+    buf_clear(&b);
 }
 
 void figure_request_close(struct figure_request *f)

@@ -17,7 +17,6 @@
  * its command line draws, and figure_request_command() writes that line.
  */
 struct figure_request {
-    const struct live *live;
     const char *kind, *metric, *param, *hist, *panel; /* of the URL, or NULL */
     char **alias; /* those of gplot, and of other runs */
     size_t n_aliases;
@@ -32,5 +31,5 @@ struct figure_request {
 int figure_request_open(struct figure_request *, struct site *, struct query *,
                         struct err *);
 int figure_request_build(struct figure_request *, struct err *);
-void figure_request_command(const struct figure_request *, struct buf *);
+void figure_request_command(const struct figure_request *, struct emit *);
 void figure_request_close(struct figure_request *);

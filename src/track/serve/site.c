@@ -14,6 +14,7 @@ static const struct page {
     const char *path;
     site_fn *answer;
     bool post;
+    bool plain;     /* the answer is no object */
     bool of_runs;   /* it is about the runs in the query alone */
     double seconds; /* for which an answer is valid if nothing changes */
 } pages[] = {
@@ -21,15 +22,15 @@ static const struct page {
     { "/api/runs",     answer_runs, .seconds = 2 },
     { "/api/kinds",    answer_kinds },
     { "/api/figure",   answer_figure, .of_runs = true, .seconds = INFINITY },
-    { "/api/events",   answer_events },
+    { "/api/events",   answer_events, .plain = true },
     { "/api/compare",  answer_compare, .of_runs = true, .seconds = INFINITY },
     { "/api/summary",  answer_summary, .of_runs = true, .seconds = INFINITY },
     { "/api/diff",     answer_diff },
     { "/api/run",      answer_run },
     { "/api/log",      answer_log },
     { "/api/media",    answer_media },
-    { "/api/artifact", answer_artifact },
-    { "/api/download", answer_download },
+    { "/api/artifact", answer_artifact, .plain = true },
+    { "/api/download", answer_download, .plain = true },
     { "/api/edit",     answer_edit, .post = true },
 };
 /* clang-format on */
@@ -75,6 +76,19 @@ static int64_t version_of(const struct page *p, const struct live *l,
     return a > b ? a : b;
 }
 
+static int make_answer(struct site *s, const struct page *p, struct query *q,
+                       struct answer *a, struct err *e)
+{
+    int ret;
+
+    if (!p->plain)
+        emit_object(&a->out, NULL);
+    ret = p->answer(s, q, a, e);
+    if (!p->plain)
+        emit_object_end(&a->out);
+    return ret;
+}
+
 /* Answer a request, or repeat the answer to an equal one.  A page that has an
  * older answer ends its request with "&have=", and the mark of that one. */
 static int answer_page(struct site *s, const struct page *p, const char *text,
@@ -89,11 +103,11 @@ static int answer_page(struct site *s, const struct page *p, const char *text,
     int ret = 0;
 
     if (!l)
-        return p->seconds > 0 ? -1 : p->answer(s, q, a, e);
+        return p->seconds > 0 ? -1 : make_answer(s, p, q, a, e);
     version = version_of(p, l, q);
     url = xasprintf("%s?%.*s", p->path, len, text);
     if (!cache_get(&s->cache, url, version, p->seconds, &a->body)) {
-        ret = p->answer(s, q, a, e);
+        ret = make_answer(s, p, q, a, e);
         if (ret == 0)
             cache_put(&s->cache, url, version, &a->body);
     }
@@ -126,6 +140,7 @@ void site_answer(struct site *s, bool post, const char *path, const char *query,
     struct err e = { 0 };
 
     q.body = body ? body : "";
+    a->out.b = &a->body;
     if (query_parse(&q, query, &e) < 0 ||
         answer_path(s, post, path, query, &q, a, &e) < 0)
         answer_error(a, &e);
@@ -161,6 +176,16 @@ static const struct run_info *find_run(const struct live *l, const char *id,
             return &l->runs.run[i];
     err_set(e, ERR_MISSING, "there is no run %.64s in %s", id, l->path);
     return NULL;
+}
+
+struct runs site_all_runs(const struct live *l, bool deleted)
+{
+    struct runs all = { .run = xcalloc(l->runs.n + 1, sizeof *all.run) };
+
+    for (size_t i = 0; i < l->runs.n; i++)
+        if (deleted || !l->runs.run[i].deleted)
+            all.run[all.n++] = l->runs.run[i];
+    return all;
 }
 
 int site_runs(struct site *s, struct query *q, const char *key,
@@ -231,12 +256,19 @@ void site_root_option(struct buf *b, const struct live *l)
         buf_shell_option(b, "-r", l->path);
 }
 
+void site_write_command(struct emit *o, const struct live *l, struct buf *words)
+{
+    site_root_option(words, l);
+    emit_text(o, "command", words->s);
+    buf_clear(words);
+}
+
 /* A stream that begins with the version, so that a page that was away for a
  * while learns that it has missed something. */
 int answer_events(struct site *s, struct query *q, struct answer *a,
                   struct err *e)
 {
-    struct emit o = { .b = &a->body };
+    struct emit *const o = &a->out;
     int at;
 
     if (query_number(q, "store", (int)s->n_stores - 1, 0, &at, e) < 0)
@@ -244,11 +276,11 @@ int answer_events(struct site *s, struct query *q, struct answer *a,
     a->stream = at + 1;
     a->type = "text/event-stream";
     buf_str(&a->body, "retry: 1000\nevent: runs\ndata: ");
-    emit_object(&o, NULL);
-    emit_int(&o, "version", s->store[at].version);
-    emit_array(&o, "runs");
-    emit_array_end(&o);
-    emit_object_end(&o);
+    emit_object(o, NULL);
+    emit_int(o, "version", s->store[at].version);
+    emit_array(o, "runs");
+    emit_array_end(o);
+    emit_object_end(o);
     buf_str(&a->body, "\n\n");
     return 0;
 }
@@ -267,25 +299,23 @@ static void write_panels(struct emit *o, const char *root)
 int answer_stores(struct site *s, struct query *q, struct answer *a,
                   struct err *e)
 {
-    struct emit o = { .b = &a->body };
+    struct emit *const o = &a->out;
 
     (void)q;
     (void)e;
-    emit_object(&o, NULL);
-    emit_array(&o, "stores");
+    emit_array(o, "stores");
     for (size_t i = 0; i < s->n_stores; i++) {
-        emit_object(&o, NULL);
-        emit_int(&o, "id", (int64_t)i);
-        emit_text(&o, "path", s->store[i].path);
-        write_panels(&o, s->store[i].path);
-        emit_text(&o, "problem",
+        emit_object(o, NULL);
+        emit_int(o, "id", (int64_t)i);
+        emit_text(o, "path", s->store[i].path);
+        write_panels(o, s->store[i].path);
+        emit_text(o, "problem",
                   s->store[i].problem.kind ? s->store[i].problem.text : NULL);
-        emit_object_end(&o);
+        emit_object_end(o);
     }
-    emit_array_end(&o);
-    emit_text(&o, "version", PACKAGE_VERSION);
-    emit_bool(&o, "edit", s->edit);
-    emit_object_end(&o);
+    emit_array_end(o);
+    emit_text(o, "version", PACKAGE_VERSION);
+    emit_bool(o, "edit", s->edit);
     return 0;
 }
 

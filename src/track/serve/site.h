@@ -2,7 +2,6 @@
 
 #include <stddef.h>
 
-#include "common/output/emit.h"
 #include "common/output/table.h"
 #include "track/serve/answer.h"
 #include "track/serve/cache.h"
@@ -41,8 +40,10 @@ site_fn answer_stores, answer_runs, answer_kinds, answer_figure, answer_events,
 
 /* The store that the query names. */
 struct live *site_store(struct site *, const struct query *, struct err *);
-/* The runs whose ids are listed under a key of the query, in this order; the
- * caller frees runs->run, and the rest belongs to the store. */
+/* All runs of a store, perhaps with deleted ones.  Of these and the next, the
+ * caller frees the array, and the rest belongs to the store. */
+struct runs site_all_runs(const struct live *, bool deleted);
+/* The runs whose ids are listed under a key of the query, in this order. */
 int site_runs(struct site *, struct query *, const char *key, struct runs *,
               struct err *);
 /* The run whose id is under a key; NULL with e filled if there is none. */
@@ -63,6 +64,8 @@ void site_write_table(struct emit *, const char *key, struct table *,
 void site_run_word(struct buf *, const struct live *, const struct run_info *);
 /* Append " -r PATH", unless it is the default. */
 void site_root_option(struct buf *, const struct live *);
+/* Write a command with that option, and clear the words before it. */
+void site_write_command(struct emit *, const struct live *, struct buf *words);
 
 /* A file of the page in src/track/page, which the build puts into gtrack.  The
  * modules are one file, main.js: scripts/embed joins them. */
