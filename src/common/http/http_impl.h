@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/dl.h"
 #include "common/http/http.h"
 
 #define CURL_DISABLE_TYPECHECK
@@ -23,23 +24,26 @@
  */
 typedef CURLcode libcurl_set_fn(CURL *, CURLoption, ...);
 
-struct libcurl {
-    CURLcode (*global_init)(long);
-    CURL *(*easy_init)(void);
-    void (*easy_cleanup)(CURL *);
-    void (*easy_reset)(CURL *);
-    libcurl_set_fn *easy_setopt;
-    CURLcode (*easy_getinfo)(CURL *, CURLINFO, ...);
-    CURLcode (*easy_perform)(CURL *);
-    const char *(*easy_strerror)(CURLcode);
-    void (*free)(void *);
-    struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
-    void (*slist_free_all)(struct curl_slist *);
-    CURLU *(*url)(void);
-    void (*url_cleanup)(CURLU *);
-    CURLUcode (*url_get)(const CURLU *, CURLUPart, char **, unsigned int);
-    CURLUcode (*url_set)(CURLU *, CURLUPart, const char *, unsigned int);
-};
+/* clang-format off */
+#define CURL_CALLS(X) \
+    X(global_init, curl_global_init) \
+    X(easy_init, curl_easy_init) \
+    X(easy_cleanup, curl_easy_cleanup) \
+    X(easy_reset, curl_easy_reset) \
+    X(easy_setopt, curl_easy_setopt) \
+    X(easy_getinfo, curl_easy_getinfo) \
+    X(easy_perform, curl_easy_perform) \
+    X(easy_strerror, curl_easy_strerror) \
+    X(free, curl_free) \
+    X(slist_append, curl_slist_append) \
+    X(slist_free_all, curl_slist_free_all) \
+    X(url, curl_url) \
+    X(url_cleanup, curl_url_cleanup) \
+    X(url_get, curl_url_get) \
+    X(url_set, curl_url_set)
+
+struct libcurl { CURL_CALLS(DL_POINTER) };
+/* clang-format on */
 
 /* Load it, once, from any thread; -1 if it is not installed. */
 int libcurl_open(struct err *);

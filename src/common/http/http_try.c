@@ -13,7 +13,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "common/dl.h"
 #include "common/mem.h"
 
 /* -- libcurl ----------------------------------------------------------- */
@@ -21,24 +20,8 @@
 static struct libcurl lib;
 static struct err lib_error = { 0 };
 
-static const struct dl_symbol symbols[] = {
-    { "curl_global_init", offsetof(struct libcurl, global_init) },
-    { "curl_easy_init", offsetof(struct libcurl, easy_init) },
-    { "curl_easy_cleanup", offsetof(struct libcurl, easy_cleanup) },
-    { "curl_easy_reset", offsetof(struct libcurl, easy_reset) },
-    { "curl_easy_setopt", offsetof(struct libcurl, easy_setopt) },
-    { "curl_easy_getinfo", offsetof(struct libcurl, easy_getinfo) },
-    { "curl_easy_perform", offsetof(struct libcurl, easy_perform) },
-    { "curl_easy_strerror", offsetof(struct libcurl, easy_strerror) },
-    { "curl_free", offsetof(struct libcurl, free) },
-    { "curl_slist_append", offsetof(struct libcurl, slist_append) },
-    { "curl_slist_free_all", offsetof(struct libcurl, slist_free_all) },
-    { "curl_url", offsetof(struct libcurl, url) },
-    { "curl_url_cleanup", offsetof(struct libcurl, url_cleanup) },
-    { "curl_url_get", offsetof(struct libcurl, url_get) },
-    { "curl_url_set", offsetof(struct libcurl, url_set) },
-    { NULL, 0 },
-};
+#define ROW(member, function) DL_ROW(struct libcurl, member, function)
+static const struct dl_symbol symbols[] = { CURL_CALLS(ROW){ NULL, 0 } };
 
 static void load_libcurl(void)
 {

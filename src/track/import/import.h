@@ -136,6 +136,13 @@ void import_json_each(const char *prefix, json_t *object, char separator,
 bool import_json_number(struct import_run *, json_t *value, double *);
 /* Add a parameter to the import_run that is the argument. */
 import_json_fn import_json_param;
+/* Add a number to the metric PREFIX KEY; the argument is a row. */
+import_json_fn import_json_point;
+struct import_json_row {
+    struct import_run *in;
+    const char *prefix;
+    int64_t step, ms;
+};
 
 /* When a file was last written, for logs without times. */
 int64_t import_mtime(const char *path);

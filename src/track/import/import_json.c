@@ -48,6 +48,19 @@ bool import_json_number(struct import_run *in, json_t *value, double *x)
     return true;
 }
 
+void import_json_point(void *arg, const char *key, json_t *value)
+{
+    const struct import_json_row *row = arg;
+    double x;
+    char *name;
+
+    if (!import_json_number(row->in, value, &x))
+        return;
+    name = xasprintf("%s%s", row->prefix, key);
+    import_run_point(row->in, name, row->step, row->ms, x);
+    free(name);
+}
+
 void import_json_param(void *arg, const char *key, json_t *value)
 {
     char *text;

@@ -241,39 +241,20 @@ static int64_t time_of(const struct sqlite *d, sqlite3_stmt *row, int column)
     return day > 0 ? llround((day - 2440587.5) * 86400000) : 0;
 }
 
-struct trackio_row {
-    struct import_run *in;
-    const char *prefix;
-    int64_t step, ms;
-};
-
-static void add_value(void *arg, const char *key, json_t *value)
-{
-    const struct trackio_row *row = arg;
-    double x;
-    char *name;
-
-    if (!import_json_number(row->in, value, &x))
-        return;
-    name = xasprintf("%s%s", row->prefix, key);
-    import_run_point(row->in, name, row->step, row->ms, x);
-    free(name);
-}
-
 /* System metrics have no steps: these are seconds. */
 static int add_values(struct sqlite *d, sqlite3_stmt *row, struct err *e)
 {
     const char *json = text(d, row, 2);
     json_t *values = json ? json_loads(json, 0, NULL) : NULL;
-    struct trackio_row r = { &d->in, "", d->lib.whole(row, 0),
-                             time_of(d, row, 1) };
+    struct import_json_row r = { &d->in, "", d->lib.whole(row, 0),
+                                 time_of(d, row, 1) };
 
     (void)e;
     if (!text(d, row, 0)) {
         r.prefix = "system/";
         r.step = (r.ms - d->in.start_ms) / 1000;
     }
-    import_json_each("", values, '/', add_value, &r);
+    import_json_each("", values, '/', import_json_point, &r);
     json_decref(values);
     return 0;
 }

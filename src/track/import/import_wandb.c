@@ -43,40 +43,20 @@ struct wandb_log {
     const char *path;
 };
 
-static void wandb_log_close(struct wandb_log *r)
+/* -1 leaves an open file, too. */
+static int wandb_log_open(struct wandb_log *r, const char *path, struct err *e)
 {
-    if (!r)
-        return;
-    if (r->fp)
-        fclose(r->fp);
-    free(r);
-}
-
-/* NULL after an error. */
-static struct wandb_log *wandb_log_open(const char *path, struct err *e)
-{
-    struct wandb_log *r = xcalloc(1, sizeof *r);
-
     r->path = path;
     r->fp = fopen(path, "re");
-    if (!r->fp) {
-        err_open(e, "cannot read %s", path);
-        wandb_log_close(r);
-        return NULL;
-    }
+    if (!r->fp)
+        return err_open(e, "cannot read %s", path);
     r->n = fread(r->block, 1, BLOCK, r->fp);
     r->at = HEADER;
-    if (ferror(r->fp)) {
-        err_sys(e, "cannot read %s", path);
-        wandb_log_close(r);
-        return NULL;
-    }
-    if (r->n < HEADER || memcmp(r->block, ":W&B\xe1\xbe\0", HEADER) != 0) {
-        err_set(e, ERR_INPUT, "%s is not a log of W&B", path);
-        wandb_log_close(r);
-        return NULL;
-    }
-    return r;
+    if (ferror(r->fp))
+        return err_sys(e, "cannot read %s", path);
+    return r->n < HEADER || memcmp(r->block, ":W&B\xe1\xbe\0", HEADER) != 0
+               ? err_set(e, ERR_INPUT, "%s is not a log of W&B", path)
+               : 0;
 }
 
 /* Read the next whole record: 1; 0 at the end, or where the log breaks off. */
@@ -255,8 +235,7 @@ struct wandb_reader {
 
 struct history_row {
     struct wandb_reader *r;
-    int64_t step, ms;
-    const char *prefix;
+    struct import_json_row at;
 };
 
 static bool add_histogram(const struct history_row *row, const char *key,
@@ -265,7 +244,7 @@ static bool add_histogram(const struct history_row *row, const char *key,
     const char *type = json_string_value(json_object_get(value, "_type"));
 
     return type && strcmp(type, "histogram") == 0 &&
-           import_run_histogram(&row->r->in, key, row->step, row->ms,
+           import_run_histogram(row->at.in, key, row->at.step, row->at.ms,
                                 json_object_get(value, "values"),
                                 json_object_get(value, "bins"));
 }
@@ -276,11 +255,11 @@ static bool add_file(const struct history_row *row, const char *key,
 {
     const char *dot = strrchr(path, '.');
 
-    return import_run_media_file(&row->r->in, key,
+    return import_run_media_file(row->at.in, key,
                                  &(struct import_media){
                                      .kind = kind,
-                                     .step = row->step,
-                                     .ms = row->ms,
+                                     .step = row->at.step,
+                                     .ms = row->at.ms,
                                      .ending = dot ? dot : "",
                                      .from = path,
                                      .caption = json_string_value(caption),
@@ -321,25 +300,19 @@ static bool add_media(const struct history_row *row, const char *key,
 
 static void add_value(void *arg, const char *key, json_t *value)
 {
-    const struct history_row *row = arg;
-    double x;
-    char *name;
+    struct history_row *row = arg;
 
     if (*key == '_')
         return;
-    if (!*row->prefix)
+    if (!*row->at.prefix)
         json_object_set_new(row->r->seen, key, json_true());
-    if (add_histogram(row, key, value) || add_media(row, key, value) ||
-        !import_json_number(&row->r->in, value, &x))
-        return;
-    name = xasprintf("%s%s", row->prefix, key);
-    import_run_point(&row->r->in, name, row->step, row->ms, x);
-    free(name);
+    if (!add_histogram(row, key, value) && !add_media(row, key, value))
+        import_json_point(&row->at, key, value);
 }
 
 static void add_history(struct wandb_reader *r, struct protobuf in)
 {
-    struct history_row row = { r, 0, r->in.end_ms, "" };
+    struct history_row row = { r, { &r->in, "", 0, r->in.end_ms } };
     json_t *items = json_object(), *x;
     struct protobuf_field f, num;
 
@@ -349,16 +322,16 @@ static void add_history(struct wandb_reader *r, struct protobuf in)
 
         while (protobuf_next(&step, &num))
             if (num.number == 1)
-                row.step = (int64_t)num.integer;
+                row.at.step = (int64_t)num.integer;
     }
     x = json_object_get(items, "_step");
     if (json_is_number(x))
-        row.step = num_whole(json_number_value(x));
+        row.at.step = num_whole(json_number_value(x));
     x = json_object_get(items, "_timestamp");
     if (json_is_number(x))
-        row.ms = num_whole(json_number_value(x) * 1000 + 0.5);
-    if (row.step > r->last_step)
-        r->last_step = row.step;
+        row.at.ms = num_whole(json_number_value(x) * 1000 + 0.5);
+    if (row.at.step > r->last_step)
+        r->last_step = row.at.step;
     import_json_each("", items, '/', add_value, &row);
     json_decref(items);
 }
@@ -377,15 +350,15 @@ static int64_t parse_time(struct protobuf in)
 
 static void add_stats(struct wandb_reader *r, struct protobuf in)
 {
-    struct history_row row = { r, 0, r->in.end_ms, "system/" };
+    struct history_row row = { r, { &r->in, "system/", 0, r->in.end_ms } };
     json_t *items = json_object();
     struct protobuf_field f;
 
     wandb_log_items(items, in, 3);
     while (protobuf_find(&in, 2, &f))
-        row.ms = parse_time(protobuf_inside(&f));
+        row.at.ms = parse_time(protobuf_inside(&f));
     if (r->in.start_ms)
-        row.step = (row.ms - r->in.start_ms) / 1000;
+        row.at.step = (row.at.ms - r->in.start_ms) / 1000;
     import_json_each("", items, '/', add_value, &row);
     json_decref(items);
 }
@@ -545,16 +518,17 @@ static void add_record(struct wandb_reader *r, struct protobuf record)
 
 static int read_log(struct wandb_reader *r, const char *path, struct err *e)
 {
-    struct wandb_log *log = wandb_log_open(path, e);
+    struct wandb_log log = { .fp = NULL };
     struct buf record = BUF_INIT;
-    int ret = -1;
+    int ret = wandb_log_open(&log, path, e) < 0 ? -1 : 1;
 
-    while (log && (ret = wandb_log_next(log, &record, e)) > 0)
-        add_record(
-            r, (struct protobuf){ (const unsigned char *)record.s,
-                                  (const unsigned char *)record.s + record.len,
-                                  false });
-    wandb_log_close(log);
+    while (ret > 0 && (ret = wandb_log_next(&log, &record, e)) > 0) {
+        const unsigned char *text = (const unsigned char *)record.s;
+
+        add_record(r, (struct protobuf){ text, text + record.len, false });
+    }
+    if (log.fp)
+        fclose(log.fp);
     buf_clear(&record);
     return ret;
 }
