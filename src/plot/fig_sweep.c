@@ -62,9 +62,8 @@ static struct point *find_point(struct sweep *s, const char *x, const char *y)
 static int by_xy(const void *a, const void *b)
 {
     const struct point *p = a, *q = b;
-    const int y = num_by_text(&p->y, &q->y);
 
-    return y ? y : num_by_text(&p->x, &q->x);
+    return num_by_text(&p->y, &q->y) ?: num_by_text(&p->x, &q->x);
 }
 
 /* Of each run, the first one that would be the same point. */

@@ -342,13 +342,10 @@ static int by_claim(const void *a, const void *b)
 {
     const struct run_info *x = *(const struct run_info *const *)a;
     const struct run_info *y = *(const struct run_info *const *)b;
-    const int none_x = own_slot(x) < 0, none_y = own_slot(y) < 0;
 
-    if (none_x != none_y)
-        return none_x - none_y;
-    if (x->start_ms != y->start_ms)
-        return x->start_ms < y->start_ms ? -1 : 1;
-    return strcmp(x->id, y->id);
+    return (own_slot(x) < 0) - (own_slot(y) < 0) ?:
+           (x->start_ms > y->start_ms) - (x->start_ms < y->start_ms) ?:
+           strcmp(x->id, y->id);
 }
 
 /* The runs in another order. */

@@ -194,13 +194,8 @@ static int by_point(const void *a, const void *b)
 {
     const struct metric_point *x = a, *y = b;
 
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->ms != y->ms)
-        return x->ms < y->ms ? -1 : 1;
-    if (isnan(x->value) || isnan(y->value))
-        return isnan(x->value) - isnan(y->value);
-    return (x->value > y->value) - (x->value < y->value);
+    return ORDER(x->step, y->step) ?: ORDER(x->ms, y->ms) ?:
+           ORDER(isnan(x->value), isnan(y->value)) ?: ORDER(x->value, y->value);
 }
 
 /* A point as a server with a database returns it: it has no infinities, and

@@ -108,6 +108,10 @@ json_t *push_text(const char *);
 /* A parameter as JSON: numbers, true, false and null are recognised. */
 json_t *push_value(const char *text);
 
+/* What a function for qsort() returns of two numbers; of several:
+ * ORDER(x->step, y->step) ?: ORDER(x->ms, y->ms). */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
 /* The MD5 sum of a JSON text. */
 void push_hash(json_t *, char out[33]);
 

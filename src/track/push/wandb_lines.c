@@ -74,13 +74,8 @@ static int by_order(const void *a, const void *b)
 {
     const struct row_point *x = a, *y = b;
 
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return (x->nth > y->nth) - (x->nth < y->nth);
+    return ORDER(x->order, y->order) ?: ORDER(x->step, y->step) ?:
+           ORDER(x->key, y->key) ?: ORDER(x->nth, y->nth);
 }
 
 static bool same_line(const struct row_point *a, const struct row_point *b)

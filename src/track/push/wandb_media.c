@@ -217,15 +217,10 @@ static void add_parts(struct wandb_media *m, const struct part *p, size_t n)
 static int by_place(const void *a, const void *b)
 {
     const struct media_file *x = a, *y = b; /* of parts */
-    int order = strcmp(x->key, y->key);
 
-    if (order == 0)
-        order = (x->step > y->step) - (x->step < y->step);
-    if (order == 0)
-        order = (x->kind > y->kind) - (x->kind < y->kind);
-    if (order == 0)
-        order = (x->number > y->number) - (x->number < y->number);
-    return order ? order : strcmp(x->path, y->path);
+    return strcmp(x->key, y->key) ?: ORDER(x->step, y->step) ?:
+           ORDER(x->kind, y->kind) ?: ORDER(x->number, y->number) ?:
+           strcmp(x->path, y->path);
 }
 
 static void join_parts(struct wandb_media *m, struct parts *all)
@@ -295,9 +290,8 @@ static bool is_small_copy(const char *path)
 static int by_item(const void *a, const void *b)
 {
     const struct wandb_medium *x = a, *y = b;
-    const int order = strcmp(x->key, y->key);
 
-    return order ? order : (x->step > y->step) - (x->step < y->step);
+    return strcmp(x->key, y->key) ?: ORDER(x->step, y->step);
 }
 
 static void add_artifact(struct wandb_media *m, struct parts *all,

@@ -114,22 +114,21 @@ static int place_of(const char *prefix)
     return 50;
 }
 
+/* Figures of gplot come first, and of them the loss. */
+static int rank_of(const struct curve_kind *k)
+{
+    return !k ? 2 : strcmp(k->cmd.name, "loss") != 0;
+}
+
 static int by_group(const void *a, const void *b)
 {
     const struct chart *x = a, *y = b;
-    const int place = place_of(x->prefix) - place_of(y->prefix);
-    const int prefix = place ? place : strcmp(x->prefix, y->prefix);
 
-    if (prefix)
-        return prefix;
-    if (!x->kind != !y->kind)
-        return x->kind ? -1 : 1;
-    if (x->kind && y->kind && x->kind != y->kind)
-        return strcmp(x->kind->cmd.name, "loss") == 0 ? -1
-               : strcmp(y->kind->cmd.name, "loss") == 0
-                   ? 1
-                   : (x->kind > y->kind) - (x->kind < y->kind);
-    return strcmp(x->name, y->name);
+    return place_of(x->prefix) - place_of(y->prefix) ?:
+           strcmp(x->prefix, y->prefix) ?:
+           rank_of(x->kind) - rank_of(y->kind) ?:
+           (x->kind > y->kind) - (x->kind < y->kind) ?:
+           strcmp(x->name, y->name);
 }
 
 /* The metrics of a kind that some of the runs have. */
