@@ -22,10 +22,11 @@
 #include "trainer/trained_model.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
+#include "trainer/training/task_shots.h"
 
 static const char *data, *questions, *task_list, *documents, *train_text;
 static const char *per_token;
-static int64_t sequences, stride, limit;
+static int64_t sequences, stride, limit, shots = -1;
 static struct trained_model model;
 static struct table_style style;
 
@@ -40,9 +41,12 @@ static const struct opt eval_opts[] = {
     { 'q', "questions", "file", OPT_STRING, &questions,
       "evaluate on HellaSwag or other multiple-choice questions" },
     { 0, "limit", "n", OPT_LONG, &limit,
-      "use the first N questions only (default: all)" },
+      "use the first N questions only (default: all)", .range = OPT_FROM(0) },
     { 0, "tasks", "list", OPT_STRING, &task_list,
       "evaluate on tasks, such as hellaswag,piqa, or those of INI files" },
+    { 0, "shots", "n", OPT_LONG, &shots,
+      "put N answered questions before each (default: as the task says)",
+      .range = OPT_FROM(0) },
     { 0, "documents", "path", OPT_STRING, &documents,
       "evaluate on the documents in PATH, and keep the losses of each" },
     { 0, "train-text", "path", OPT_STRING, &train_text,
@@ -124,31 +128,6 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
     return 0;
 }
 
-static void add_accuracy(struct table *t,
-                         const struct multiple_choice_result *r)
-{
-    table_int(t, r->questions);
-    table_real(t, r->acc);
-    table_real_or_none(t, r->acc_norm);
-    table_secs(t, r->seconds);
-}
-
-static int evaluate_questions(struct engine *eng, struct table *t,
-                              struct err *e)
-{
-    struct multiple_choice_result r;
-
-    if (conf_put(&eng->set->conf, "eval.hellaswag", questions, "--questions",
-                 e) < 0 ||
-        conf_put_int(&eng->set->conf, "eval.hellaswag_limit", limit, "--limit",
-                     e) < 0 ||
-        multiple_choice_set(eng, &r, e) < 0 || check_finite(r.acc, e) < 0)
-        return -1;
-    table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
-    add_accuracy(t, &r);
-    return 0;
-}
-
 static int evaluate_task(struct engine *eng, struct table *t,
                          const struct task *task, const char *path,
                          struct err *e)
@@ -158,32 +137,50 @@ static int evaluate_task(struct engine *eng, struct table *t,
     if (multiple_choice_eval(eng, task, path, limit, &r, e) < 0 ||
         check_finite(r.acc, e) < 0)
         return -1;
-    table_text(t, task->name);
-    add_accuracy(t, &r);
+    if (!questions)
+        table_text(t, task->name);
+    table_int(t, r.questions);
+    table_real(t, r.acc);
+    table_real_or_none(t, r.acc_norm);
+    table_secs(t, r.seconds);
+    if (questions)
+        return 0;
     table_real(t, r.acc_stderr);
     table_real_or_none(t, r.acc_bytes);
     table_real_or_none(t, r.perplexity);
     return 0;
 }
 
-/* A task that cannot be asked is found before the first one is, whose answers
- * may take hours. */
+/* Evaluate on --tasks, or on the file of --questions.  A task that cannot be
+ * asked is found before the first one is, whose answers may take hours. */
 static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
 {
+    const char *list =
+        questions ? multiple_choice_style(&eng->set->eval) : task_list;
     struct tasks tasks;
-    int ret = tasks_load(&tasks, task_list, e);
+    int ret = tasks_load(&tasks, list, e);
 
-    table_columns(t, "task", "questions", "acc", "acc_norm", "time",
-                  "acc_stderr", "acc_bytes", "perplexity", NULL);
+    if (!questions)
+        table_column(t, "task");
+    table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
+    if (!questions)
+        table_columns(t, "acc_stderr", "acc_bytes", "perplexity", NULL);
     for (size_t i = 0; i < 2 * tasks.n && ret == 0; i++) {
-        const struct task *task = &tasks.task[i % tasks.n];
-        char *path = path_join(data ? data : "data", task->is[TASK_FILE]);
+        struct task *task = &tasks.task[i % tasks.n];
+        char *path = questions
+                         ? xstrdup(questions)
+                         : path_join(data ? data : "data", task->is[TASK_FILE]);
+        char *examples;
 
+        task->shots = shots < 0 ? task->shots : shots;
+        examples = task_shots_path(task, path);
         if (i >= tasks.n)
             ret = evaluate_task(eng, t, task, path, e);
         else if (!path_exists(path))
             ret = err_open(e, "cannot open %s", path);
-        free(path);
+        else if (!path_exists(examples))
+            ret = err_open(e, "cannot open %s", examples);
+        FREE(path, examples);
     }
     tasks_clear(&tasks);
     return ret;
@@ -455,10 +452,9 @@ static int evaluate(struct engine *eng, struct err *e)
 
     if (bits && quantize_weights(&eng->gpt.graph, bits, e) < 0)
         return -1;
-    ret = documents   ? evaluate_documents(eng, &t, e)
-          : questions ? evaluate_questions(eng, &t, e)
-          : task_list ? evaluate_tasks(eng, &t, e)
-                      : evaluate_text(eng, &t, e);
+    ret = documents                ? evaluate_documents(eng, &t, e)
+          : questions || task_list ? evaluate_tasks(eng, &t, e)
+                                   : evaluate_text(eng, &t, e);
 
     if (ret == 0 && eng->coll.rank == 0)
         ret = table_print(&t, &style, e);
@@ -471,6 +467,8 @@ static int eval_main(int argc, char **argv, struct err *e)
     if ((train_text || per_token) && !documents)
         return err_set(e, ERR_USAGE, "%s needs --documents",
                        train_text ? "--train-text" : "--per-token");
+    if (shots >= 0 && !questions && !task_list)
+        return err_set(e, ERR_USAGE, "--shots needs --tasks or --questions");
     if (train_text && per_token)
         return err_set(e, ERR_USAGE,
                        "--train-text and --per-token exclude each other");

@@ -13,7 +13,7 @@ sed 's/[^ -~]//g' "$top"/README.md "$top"/doc/*.md | head -c 200000 >text
 gdata bpe -q --vocab 600 -o tok text && gdata encode -q -T tok -o data text
 ok $? "a text is encoded"
 small_ini data.tokenizer=tok data.train='data*.bin' model.width=64 \
-    model.context=64 model.layers=2 model.heads=4 model.vocab=600 \
+    model.context=128 model.layers=2 model.heads=4 model.vocab=600 \
     model.vocab_multiple=1 train.batch=8 train.micro_batch=8 \
     schedule.steps=40 optim.lr=3e-3 eval.every=0 sample.every=0 >tiny.ini
 gtrain -q -c tiny.ini >log 2>&1 && gtrain export -q -f hf run1 -o hf >>log 2>&1
@@ -66,18 +66,28 @@ cat >tasks/lambada_test.jsonl <<'END'
 {"text": "A test fails without the change. The file is not there,\nand \u201cthe other\u201d  files are not the same, but no other file is part of the"}
 {"text": "What does a rank see?  Ranks have unfathomable."}
 END
-"$python" "$top/t/peers/tasks.py" hf tasks hellaswag/hellaswag=hellaswag_val \
-    arc/arc_easy=ARC-Easy-Test arc/arc_challenge=ARC-Challenge-Test \
-    openbookqa/openbookqa=openbookqa piqa/piqa=piqa \
-    super_glue/boolq/default=boolq winogrande/default=winogrande \
-    super_glue/copa/default=copa sciq/sciq=sciq \
-    commonsense_qa/default=commonsenseqa \
-    mmlu/default/mmlu_abstract_algebra=mmlu \
-    lambada/lambada_openai=lambada_test >all 2>err
-while read -r task file; do
-    sed -n "s/^$file //p" all >want
+# examples: the questions of the test, and as many others
+while read -r file shots; do
+    sed 's/ the / one /g; s/"subject": "[^"]*"/"subject": "anatomy"/' \
+        "tasks/$file.jsonl" | cat - "tasks/$file.jsonl" "tasks/$file.jsonl" \
+        >"tasks/$shots.jsonl"
+done <<'END'
+hellaswag_val hellaswag_train
+ARC-Easy-Test ARC-Easy-Train
+ARC-Challenge-Test ARC-Challenge-Train
+openbookqa openbookqa_train
+piqa piqa_train
+boolq boolq_train
+winogrande winogrande_train
+copa copa_train
+sciq sciq_train
+commonsenseqa commonsenseqa_train
+mmlu mmlu_dev
+END
+agree() { # N
+    sed -n "s/^$file //p" "all$1" >want
     gtrain eval run1 --tasks "$task" --data tasks --device cpu -v --tsv \
-        --no-header >out 2>log
+        --no-header --shots "$1" >out 2>log
     {
         sed -n 's/.*question .* choice .*: \(-[0-9.]*\)$/\1/p' log
         cut -f3,4,7,8 out | tr '\t' ' '
@@ -89,8 +99,24 @@ while read -r task file; do
               d /= $i > 10 ? $i : 1
               bad += d > 2e-3 || d < -2e-3 || NF % 2 } }
         END { exit bad > 0 || NR < 3 }'
-    ok $? "$task has the log-likelihoods and scores of lm_eval" \
+    ok $? "$task has the log-likelihoods and scores of lm_eval, with $1 shots" \
         "$(paste want got; tail -n 3 err log)"
+}
+set -- hellaswag/hellaswag=hellaswag_val=hellaswag_train \
+    arc/arc_easy=ARC-Easy-Test=ARC-Easy-Train \
+    arc/arc_challenge=ARC-Challenge-Test=ARC-Challenge-Train \
+    openbookqa/openbookqa=openbookqa=openbookqa_train \
+    piqa/piqa=piqa=piqa_train super_glue/boolq/default=boolq=boolq_train \
+    winogrande/default=winogrande=winogrande_train \
+    super_glue/copa/default=copa=copa_train sciq/sciq=sciq=sciq_train \
+    commonsense_qa/default=commonsenseqa=commonsenseqa_train \
+    mmlu/default/mmlu_abstract_algebra=mmlu=mmlu_dev
+"$python" "$top/t/peers/tasks.py" hf tasks 2 "$@" >all2 2>err
+"$python" "$top/t/peers/tasks.py" hf tasks 0 "$@" \
+    lambada/lambada_openai=lambada_test >all0 2>>err
+while read -r task file; do
+    agree 0
+    test "$task" = lambada || agree 2
 done <<'END'
 hellaswag hellaswag_val
 arc_easy ARC-Easy-Test

@@ -292,6 +292,72 @@ is "$? $(grep -c 'question 1:' out) $(tail -n 1 out)" \
     "3 0 gtrain: cannot open tasks/hellaswag_val.jsonl: No such file or directory" \
     "a task without its file is found before any question is asked"
 
+# what is drawn is what Python's random.Random(1234).sample() draws
+cat >shots.ini <<'END'
+[s]
+file = qs.jsonl
+context = {q}:
+choices = x || y
+label = {l}
+END
+asked() { # asked N: which questions precede each
+    gtrain eval run1 -v --device cpu --data tasks --tasks shots.ini \
+        --shots "$1" >out 2>err || cat err
+    tr '\n' ' ' <err | grep -o "'[^']*' + ' x'" | tr -d "'" |
+        sed 's/: x */ /g; s/: y */! /g; s/: + .*/,/' | tr '\n' ' '
+}
+lines() { # lines NAME...: questions, of which those with an odd number are "y"
+    for name; do
+        echo "{\"q\": \"$name\", \"l\": $((${name#?} % 2)), \"of\": \"${name%?}\"}"
+    done
+}
+lines e0 e1 e2 e3 >tasks/qs.jsonl
+is "$(asked 0)" "e0, e1, e2, e3, " "without shots, a question stands alone"
+is "$(asked 2)" "e3! e2 e0, e0 e2 e1, e0 e3! e2, e1! e0 e3, " \
+    "other questions of the file precede each, with their answers"
+gtrain eval run1 --data tasks --tasks shots.ini --shots 4 >out 2>&1
+is "$? $(cat out)" \
+    "1 gtrain: tasks/qs.jsonl:1: there are too few questions for 4 shots" \
+    "more shots than other questions are an error"
+echo 'shots_file = more.jsonl' >>shots.ini
+gtrain eval run1 --data tasks --tasks shots.ini --shots 1 >out 2>&1
+is "$? $(cat out)" \
+    "3 gtrain: cannot open tasks/more.jsonl: No such file or directory" \
+    "a missing file of shots is found before any question is asked"
+# shellcheck disable=SC2046 # many words
+lines $(seq -f e%g 0 24) >tasks/more.jsonl
+lines q0 q1 q2 >tasks/qs.jsonl
+is "$(asked 2)" "e24 e14 q0, e3! e0 q1, e2 e18 q2, " \
+    "two shots are drawn from a file of 25"
+head -n 10 tasks/more.jsonl >ten && mv ten tasks/more.jsonl
+is "$(asked 6 | cut -d, -f1,2)" \
+    "e7! e1! e0 e9! e4 e6 q0, e1! e9! e5! e8 e0 e7! q1" \
+    "six shots are drawn from a file of ten"
+gtrain eval run1 --device cpu --data tasks --tasks shots.ini --shots 6 -b 1 \
+    --tsv --no-header | cut -f1-4 >a
+gtrain eval run1 --device cpu --data tasks --tasks shots.ini --shots 6 -b 64 \
+    --tsv --no-header | cut -f1-4 >b
+test -s a && cmp -s a b
+ok $? "answers after shots do not depend on the micro-batch" "$(cat a b)"
+echo 'shots_others = yes' >>shots.ini
+lines e0 e0 e0 e0 e1 e2 >tasks/more.jsonl
+lines e0 e0 >tasks/qs.jsonl
+is "$(asked 2)" "e1! e2 e0, e2 e1! e0, " \
+    "a question that the file has many times does not precede itself"
+printf 'shots_same = {of}\nshots = 2\n' >>shots.ini
+lines f5 e7 f2 e1 e4 f8 >tasks/more.jsonl
+lines e6 f3 >tasks/qs.jsonl
+is "$(asked 2)" "e7! e1! e6, f5! f2 f3, " \
+    "with shots_same, the first ones with the same text precede a question"
+gtrain eval run1 -v --device cpu --data tasks --tasks shots.ini >out 2>err
+like err "^gtrain: debug: 'e7: y" "a task has a number of shots of its own"
+sed 's/shots = 2/shots = two/' shots.ini >bad.ini
+gtrain eval run1 --data tasks --tasks bad.ini >out 2>&1
+like out "s.shots expects a number, not 'two'" "shots are a number"
+gtrain eval run1 --shots 2 >out 2>&1
+is "$? $(cat out)" "2 gtrain: --shots needs --tasks or --questions" \
+    "shots without questions are refused"
+
 write() { gtrain sample run1 --device cpu --prompt 'the ' --tokens 24 "$@" 2>err; }
 write --seed 3 >a && write --seed 3 >b && cmp -s a b
 ok $? "one seed gives one text" "$(cat a b err)"

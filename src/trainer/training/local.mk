@@ -8,6 +8,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/sampler.c \
 	%D%/step.c \
 	%D%/task.c \
+	%D%/task_shots.c \
 	%D%/train.c
 
 # The tasks that the program knows

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/training/multiple_choice.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,9 @@
 #include "common/mem.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/sampler.h"
+#include "trainer/training/task_shots.h"
 
-enum { MOST_TEXT = 1 << 30, STEP = 16 };
+enum { STEP = 16 };
 
 /* Sums over the questions. */
 enum { ASKED, RIGHT, CUT = RIGHT + TASK_LENGTHS, NONFINITE, LOSS, TALLIES };
@@ -30,6 +30,9 @@ struct request {
 struct questions {
     struct engine *engine;
     const struct task *task;
+    int shares; /* this rank has one of so many */
+    int64_t at; /* the question being read */
+    struct task_shots shots;
     struct sampler greedy; /* of a task without labels */
     struct request *request;
     struct request **longest; /* the same, the longest first */
@@ -41,21 +44,24 @@ struct questions {
 
 /* As the harness does: the tokens of the context, and of both together those
  * behind that many. */
-static void add_request(struct questions *q, const struct task_choice *c)
+static void add_request(struct questions *q, const char *before,
+                        const struct task_choice *c)
 {
     const struct tokenizer *t = q->engine->data.tokenizer;
     const size_t room = (size_t)q->engine->gpt.T + 1;
-    char *both = xasprintf("%s%s", c->context, c->continuation);
+    char *context = xasprintf("%s%s", before, c->context);
+    char *both = xasprintf("%s%s", context, c->continuation);
     struct ids ids = { 0 }, all = { 0 };
     struct request *r;
     size_t begin, cut;
 
-    if (!*c->context && tokenizer_eot(t) >= 0)
+    log_debug("'%s' + '%s'", context, c->continuation);
+    if (!*context && tokenizer_eot(t) >= 0)
         ids_add(&ids, tokenizer_eot(t));
-    tokenizer_encode(t, c->context, strlen(c->context), 0, &ids);
+    tokenizer_encode(t, context, strlen(context), 0, &ids);
     tokenizer_encode(t, both, strlen(both), 0, &all);
     begin = ids.n ? ids.n : 1;
-    for (size_t i = *c->context ? ids.n : 0; i < all.n; i++)
+    for (size_t i = *context ? ids.n : 0; i < all.n; i++)
         ids_add(&ids, all.id[i]);
     cut = ids.n > room ? ids.n - room : 0;
     memmove(ids.id, ids.id + cut, (ids.n - cut) * sizeof *ids.id);
@@ -69,71 +75,54 @@ static void add_request(struct questions *q, const struct task_choice *c)
     for (int k = 0; k < TASK_LENGTHS; k++)
         r->length[k] =
             c->length[k] > 0 ? c->length[k] : (double)(r->n - r->begin);
-    FREE(both, all.id);
+    FREE(context, both, all.id);
 }
 
-static int add_question(struct questions *q, const char *line, size_t n,
-                        bool own, struct err *e)
+/* Keep the question if it is one of this rank. */
+static int add_question(void *arg, const struct task_question *r,
+                        const char *line, struct err *e)
 {
-    const size_t at = q->n;
-    struct task_question r;
-    int ret = task_read(&r, q->task, line, n, e);
+    struct questions *q = arg;
+    const bool own = q->at++ % q->shares == q->engine->coll.rank % q->shares;
+    struct buf before = BUF_INIT;
+    const size_t first = q->n;
+    int ret;
 
-    for (int i = 0; ret == 0 && own && i < r.n; i++) {
-        log_debug("'%s' + '%s'", r.choice[i].context, r.choice[i].continuation);
-        add_request(q, &r.choice[i]);
-        q->request[at].of = r.n;
-        q->request[at].right = r.right;
+    buf_str(&before, r->description);
+    ret = task_shots_add(&q->shots, r, line, &before, e);
+    for (int i = 0; ret == 0 && own && i < r->n; i++) {
+        add_request(q, before.s, &r->choice[i]);
+        q->request[first].of = r->n;
+        q->request[first].right = r->right;
     }
-    arena_clear(&r.mem);
+    buf_clear(&before);
     return ret;
 }
 
-/* Read all questions, and keep those of this rank, which has a share; *bytes is
- * the size of the file. */
-static int read_questions(struct questions *q, const char *path, int64_t limit,
-                          int shares, int64_t *bytes, struct err *e)
+/* Read all questions, and those that are put before them; returns the size of
+ * the files, or -1. */
+static int64_t read_questions(struct questions *q, const char *path,
+                              int64_t limit, struct err *e)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct buf text = BUF_INIT;
-    int64_t at = 0;
-    int ret = 0;
+    const int64_t shots = task_shots_open(&q->shots, q->task, path, e);
+    const int64_t bytes =
+        shots < 0 ? -1 : task_each(q->task, path, limit, add_question, q, e);
 
-    if (fd < 0)
-        return err_open(e, "cannot open %s", path);
-    if (buf_read_open(&text, fd, path, MOST_TEXT, e) < 0)
-        return -1;
-    *bytes = (int64_t)text.len;
-    for (const char *line = text.s;
-         *line && (limit == 0 || at < limit) && ret == 0; at++) {
-        const size_t n = strcspn(line, "\n");
-
-        ret = add_question(q, line, n,
-                           at % shares == q->engine->coll.rank % shares, e);
-        if (ret < 0)
-            err_wrap(e, "%s:%lld", path, (long long)at + 1);
-        line += n + (line[n] == '\n');
-    }
-    buf_clear(&text);
-    return ret < 0 || at > 0
-               ? ret
-               : err_set(e, ERR_INPUT, "%s contains no questions", path);
+    return bytes < 0 ? -1 : bytes + shots;
 }
 
-/* All ranks read the same, or none asks. */
+/* All ranks read as many bytes, or none asks. */
 static int agree_questions(struct questions *q, const char *path, int64_t bytes,
                            bool *unread, struct err *e)
 {
     struct coll *c = &q->engine->coll;
     int64_t most = bytes, least = -bytes;
 
-    if (coll_max(c, &most, e) < 0 || coll_max(c, &least, e) < 0) {
-        *unread = false;
+    if (coll_max(c, &most, e) < 0 || coll_max(c, &least, e) < 0)
         return -1;
-    }
-    if (!*unread && most != -least)
+    *unread = bytes < 0 || most != -least;
+    if (bytes >= 0 && *unread)
         err_set(e, ERR_INPUT, "another rank does not read the same %s", path);
-    *unread |= most != -least;
     return *unread ? -1 : 0;
 }
 
@@ -296,16 +285,15 @@ int multiple_choice_eval(struct engine *eng, const struct task *task,
 {
     /* where a forward needs all ranks, all of them answer every question */
     const int shares = parallel_gathers(&eng->parallel) ? 1 : eng->coll.size;
-    struct questions q = { .engine = eng, .task = task };
-    int64_t bytes = -1;
+    struct questions q = { .engine = eng, .task = task, .shares = shares };
     int ret;
 
     *r = (struct multiple_choice_result){ .seconds = clock_mono() };
     if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "questions need a tokenizer; set data.tokenizer");
-    r->unread = read_questions(&q, path, limit, shares, &bytes, e) < 0;
-    ret = agree_questions(&q, path, r->unread ? -1 : bytes, &r->unread, e);
+    ret = agree_questions(&q, path, read_questions(&q, path, limit, e),
+                          &r->unread, e);
     if (ret == 0 && !task->is[TASK_LABEL])
         ret = open_greedy(&q, e);
     if (ret == 0)
@@ -319,18 +307,23 @@ int multiple_choice_eval(struct engine *eng, const struct task *task,
     for (size_t i = 0; i < q.n; i++)
         free(q.request[i].id);
     sampler_close(&q.greedy);
+    task_shots_close(&q.shots);
     FREE(q.request, q.longest);
     r->seconds = clock_mono() - r->seconds;
     return ret;
+}
+
+const char *multiple_choice_style(const struct eval_settings *s)
+{
+    return s->hellaswag_style == HELLASWAG_PLAIN ? "questions" : "hellaswag";
 }
 
 int multiple_choice_set(struct engine *eng, struct multiple_choice_result *r,
                         struct err *e)
 {
     const struct eval_settings *s = &eng->set->eval;
-    const bool plain = s->hellaswag_style == HELLASWAG_PLAIN;
     struct tasks t;
-    int ret = tasks_load(&t, plain ? "questions" : "hellaswag", e);
+    int ret = tasks_load(&t, multiple_choice_style(s), e);
 
     if (ret == 0)
         ret = multiple_choice_eval(eng, t.task, s->hellaswag,

@@ -31,6 +31,8 @@ struct multiple_choice_result {
 int multiple_choice_eval(struct engine *, const struct task *, const char *path,
                          int64_t limit, struct multiple_choice_result *,
                          struct err *);
+/* The task that eval.hellaswag_style names. */
+const char *multiple_choice_style(const struct eval_settings *);
 /* The questions of eval.hellaswag. */
 int multiple_choice_set(struct engine *, struct multiple_choice_result *,
                         struct err *);

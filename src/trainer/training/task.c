@@ -2,6 +2,7 @@
 #include "trainer/training/task.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -14,11 +15,14 @@
 #include "common/opt.h"
 #include "common/utf8.h"
 
+enum { MOST_TEXT = 1 << 30 };
+
 /* ---- tasks ------------------------------------------------------------- */
 
 static const char *const keys[] = {
-    "file",  "description", "context", "choices", "continuation",
-    "label", "labels",      "filter",  "norm",    NULL,
+    "file",       "description",  "context",    "choices", "continuation",
+    "label",      "labels",       "filter",     "norm",    "shots",
+    "shots_file", "shots_others", "shots_same", NULL,
 };
 
 struct loading {
@@ -110,6 +114,10 @@ int tasks_load(struct tasks *all, const char *list, struct err *e)
         if (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST])
             ret = err_set(e, ERR_USAGE,
                           "the task %s needs a context and choices", t->name);
+        else if (t->is[TASK_SHOTS] &&
+                 (!num_int(t->is[TASK_SHOTS], &t->shots) || t->shots < 0))
+            ret = err_set(e, ERR_USAGE, "%s.shots expects a number, not '%s'",
+                          t->name, t->is[TASK_SHOTS]);
     }
     free(own);
     if (ret < 0)
@@ -442,8 +450,7 @@ static void add_choice(struct reading *r, const char *choice)
     const char *context, *end;
 
     r->choice = choice;
-    context = arena_printf(&r->to->mem, "%s%s", text(r, TASK_DESCRIPTION),
-                           text(r, TASK_CONTEXT));
+    context = text(r, TASK_CONTEXT);
     find_stripped(context, &end);
     c->context = arena_strndup(&r->to->mem, context, (size_t)(end - context));
     c->continuation = arena_printf(
@@ -479,11 +486,11 @@ static void set_right(struct reading *r)
         refuse(r, "no choice has the label", 40, label);
 }
 
-int task_read(struct task_question *q, const struct task *task,
-              const char *line, size_t n, struct err *e)
+static int read_question(struct task_question *q, const struct task *task,
+                         const char *line, struct err *e)
 {
     json_error_t why;
-    json_t *o = json_loadb(line, n, 0, &why);
+    json_t *o = json_loads(line, 0, &why);
     struct reading r = { .to = q, .task = task, .line = o, .e = e };
     const char *choices[TASK_CHOICES];
     int count;
@@ -495,6 +502,37 @@ int task_read(struct task_question *q, const struct task *task,
     for (int i = 0; i < count; i++)
         add_choice(&r, choices[i]);
     set_right(&r);
+    r.choice = NULL;
+    q->description = text(&r, TASK_DESCRIPTION);
+    q->same = text(&r, TASK_SHOTS_SAME);
     json_decref(o);
     return r.bad ? -1 : 0;
+}
+
+int64_t task_each(const struct task *task, const char *path, int64_t limit,
+                  task_fn *fn, void *arg, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC); /* which may be a pipe */
+    int ret = fd < 0 ? err_open(e, "cannot open %s", path)
+                     : buf_read_open(&text, fd, path, MOST_TEXT, e);
+    const int64_t bytes = (int64_t)text.len;
+    int64_t at = 0;
+
+    for (char *rest = text.s, *line;
+         ret == 0 && rest && *rest && (limit == 0 || at < limit); at++) {
+        struct task_question q;
+
+        line = strsep(&rest, "\n");
+        ret = read_question(&q, task, line, e);
+        if (ret == 0)
+            ret = fn(arg, &q, line, e);
+        if (ret < 0)
+            err_wrap(e, "%s:%lld", path, (long long)at + 1);
+        arena_clear(&q.mem);
+    }
+    if (ret == 0 && at == 0)
+        ret = err_set(e, ERR_INPUT, "%s contains no questions", path);
+    buf_clear(&text);
+    return ret < 0 ? -1 : bytes;
 }

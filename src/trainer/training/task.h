@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/err.h"
 #include "common/mem.h"
@@ -10,9 +11,7 @@
  *
  *      if (tasks_load(&t, "piqa,own.ini", e) < 0)
  *          return -1;
- *      if (task_read(&q, &t.task[0], line, n, e) == 0)
- *          ... q.choice[i].context, q.choice[i].continuation
- *      arena_clear(&q.mem);
+ *      task_each(&t.task[0], "piqa.jsonl", 0, ask, NULL, e);
  *      tasks_clear(&t);
  *
  * A task is a section of an INI file, whose keys are templates as gtrain(1)
@@ -32,12 +31,17 @@ enum task_key {
     TASK_LABELS,
     TASK_FILTER,
     TASK_NORM,
+    TASK_SHOTS, /* task_shots.h */
+    TASK_SHOTS_FILE,
+    TASK_SHOTS_OTHERS,
+    TASK_SHOTS_SAME,
     TASK_KEYS
 };
 
 struct task {
     const char *name;
     const char *is[TASK_KEYS];
+    int64_t shots;
 };
 
 struct tasks {
@@ -56,14 +60,20 @@ struct task_question {
         double length[TASK_LENGTHS];
     } choice[TASK_CHOICES];
     int n, right;
+    const char *description; /* before all else */
+    const char *same;        /* the text of TASK_SHOTS_SAME */
     struct arena mem;
 };
 
 int tasks_load(struct tasks *, const char *list, struct err *);
 void tasks_clear(struct tasks *);
 
-/* The question of a line of JSON. */
-int task_read(struct task_question *, const struct task *, const char *line,
-              size_t n, struct err *);
+/* Call a function with each question of a file, which has a line of JSON for
+ * each, or with the first `limit` until it fails.  Returns the size of the
+ * file, or -1. */
+typedef int task_fn(void *arg, const struct task_question *, const char *line,
+                    struct err *);
+int64_t task_each(const struct task *, const char *path, int64_t limit,
+                  task_fn *, void *arg, struct err *);
 
 extern const char task_known[]; /* conf/tasks.ini */
