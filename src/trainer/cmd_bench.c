@@ -449,48 +449,6 @@ static int profile_steps(struct engine *eng, struct profile *p, struct err *e)
     return 0;
 }
 
-static double sum_of_times(const struct profile *p)
-{
-    double sum = 0;
-
-    for (int i = 0; i < p->n; i++)
-        sum += p->all[i].seconds;
-    return sum;
-}
-
-static int time_operations(struct engine *eng, struct table *t, struct err *e)
-{
-    const double peak = measure_large_product(&eng->dev, eng->gpt.graph.type);
-    const double copy = measure_copy(&eng->dev);
-    struct op_time all[MOST_OPS];
-    struct profile p = { .all = all };
-    double sum;
-
-    if (profile_steps(eng, &p, e) < 0)
-        return -1;
-    sum = sum_of_times(&p);
-    table_columns(t, "operation", "calls", "ms/step", "share", "GFLOP",
-                  "GFLOP/s", "GB", "GB/s", "floor ms", NULL);
-    for (int i = 0; i < p.n; i++) {
-        table_text(t, all[i].name);
-        table_int(t, all[i].calls / steps);
-        table_real(t, 1e3 * all[i].seconds / steps);
-        table_printf(t, "%.1f%%", 100 * all[i].seconds / sum);
-        table_real(t, all[i].flops / steps / 1e9);
-        table_real(t, all[i].flops / all[i].seconds / 1e9);
-        table_real(t, all[i].bytes / steps / 1e9);
-        table_real(t, all[i].bytes / all[i].seconds / 1e9);
-        if (peak > 0 && copy > 0)
-            table_real(t, 1e3 / steps *
-                              fmax(all[i].flops / peak, all[i].bytes / copy));
-        else
-            table_none(t);
-    }
-    return 0;
-}
-
-/* ---- each thread ------------------------------------------------------ */
-
 /* What all threads did in an operation of this name, from slice `first` on;
  * returns the time that they had for it. */
 static double sum_use(const struct timeline *tl, size_t first, const char *name,
@@ -514,48 +472,82 @@ static double sum_use(const struct timeline *tl, size_t first, const char *name,
     return whole;
 }
 
-static void table_of_threads(const struct profile *p, struct table *t)
+/* The rates of an operation, and the least time that it needs. */
+static void add_rates(struct table *t, const struct op_time *op, double peak,
+                      double copy)
 {
-    const struct timeline *tl = p->timeline;
-    const size_t first = tl->n / (size_t)(warm + steps) * (size_t)warm;
-    const double sum = sum_of_times(p);
+    table_real(t, op->flops / steps / 1e9);
+    table_real(t, op->flops / op->seconds / 1e9);
+    table_real(t, op->bytes / steps / 1e9);
+    table_real(t, op->bytes / op->seconds / 1e9);
+    table_real_or_none(t, peak > 0 && copy > 0
+                              ? 1e3 / steps *
+                                    fmax(op->flops / peak, op->bytes / copy)
+                              : (double)NAN);
+}
 
-    table_columns(t, "operation", "calls", "ms/step", "share", "running",
-                  "no core", "waiting", "page faults", NULL);
+/* What the threads did in it. */
+static void add_use(struct table *t, const struct timeline *tl,
+                    const char *name)
+{
+    const size_t first = tl->n / (size_t)(warm + steps) * (size_t)warm;
+    struct timeline_use use;
+    const double whole = sum_use(tl, first, name, &use);
+
+    table_printf(t, "%.1f%%", 100 * use.ran / whole);
+    table_printf(t, "%.1f%%", 100 * use.queued / whole);
+    table_printf(t, "%.1f%%",
+                 100 * fmax(0, 1 - (use.ran + use.queued) / whole));
+    table_int(t, use.faults / steps);
+}
+
+static void add_operations(struct table *t, const struct profile *p,
+                           struct dev *dev, enum dtype type)
+{
+    const double peak = p->timeline ? 0 : measure_large_product(dev, type);
+    const double copy = p->timeline ? 0 : measure_copy(dev);
+    double sum = 0;
+
+    table_columns(t, "operation", "calls", "ms/step", "share", NULL);
+    if (p->timeline)
+        table_columns(t, "running", "no core", "waiting", "page faults", NULL);
+    else
+        table_columns(t, "GFLOP", "GFLOP/s", "GB", "GB/s", "floor ms", NULL);
+    for (int i = 0; i < p->n; i++)
+        sum += p->all[i].seconds;
     for (int i = 0; i < p->n; i++) {
         const struct op_time *op = &p->all[i];
-        struct timeline_use use;
-        const double whole = sum_use(tl, first, op->name, &use);
 
         table_text(t, op->name);
         table_int(t, op->calls / steps);
         table_real(t, 1e3 * op->seconds / steps);
         table_printf(t, "%.1f%%", 100 * op->seconds / sum);
-        table_printf(t, "%.1f%%", 100 * use.ran / whole);
-        table_printf(t, "%.1f%%", 100 * use.queued / whole);
-        table_printf(t, "%.1f%%",
-                     100 * fmax(0, 1 - (use.ran + use.queued) / whole));
-        table_int(t, use.faults / steps);
+        if (p->timeline)
+            add_use(t, p->timeline, op->name);
+        else
+            add_rates(t, op, peak, copy);
     }
 }
 
-static int time_threads(struct engine *eng, struct table *t, struct err *e)
+static int time_operations(struct engine *eng, struct table *t, struct err *e)
 {
     struct op_time all[MOST_OPS];
-    struct timeline timeline;
-    struct profile p = { .all = all, .timeline = &timeline };
+    struct timeline timeline = { 0 };
+    struct profile p = { .all = all,
+                         .timeline = timeline_file ? &timeline : NULL };
     int ret;
 
-    if (eng->dev.type != &cpu_dev)
+    if (p.timeline && eng->dev.type != &cpu_dev)
         return err_set(e, ERR_USAGE,
                        "--timeline is for the CPU; for a GPU, use Nsight "
                        "Systems, or --profile");
-    timeline_init(&timeline, &eng->dev);
+    if (p.timeline)
+        timeline_init(&timeline, &eng->dev);
     ret = profile_steps(eng, &p, e);
-    if (ret == 0) {
-        table_of_threads(&p, t);
+    if (ret == 0)
+        add_operations(t, &p, &eng->dev, eng->gpt.graph.type);
+    if (ret == 0 && p.timeline)
         ret = timeline_write(&timeline, timeline_file, e);
-    }
     timeline_clear(&timeline);
     return ret;
 }
@@ -578,9 +570,8 @@ static int bench_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = engine_open(&eng, &s, ENGINE_BENCH, e);
     if (ret == 0)
-        ret = (timeline_file ? time_threads
-               : profile     ? time_operations
-                             : time_steps)(&eng, &t, e);
+        ret = (timeline_file || profile ? time_operations : time_steps)(&eng,
+                                                                        &t, e);
     ret = table_finish(&t, ret, &style, e);
     engine_close(&eng);
     settings_clear(&s);
