@@ -20,20 +20,21 @@ const char *const checkpoint_parts[] = { [PART_MODEL] = "model.safetensors",
 
 enum { STATE_MAX = 1 << 20 };
 
-#define AT(member) offsetof(struct engine_state, member)
+#define AT(member) offsetof(struct engine, member)
 
-/* The whole numbers of struct engine_state. */
+/* The whole numbers of struct engine_state, and the steps of the optimiser. */
 static const struct {
     const char *key;
     size_t at;
 } counts[] = {
-    { "step", AT(step) },
-    { "tokens", AT(tokens) },
-    { "updates", AT(updates) },
-    { "skipped", AT(skipped) },
-    { "best_step", AT(best_step) },
-    { "bad_evals", AT(bad_evals) },
-    { "good_steps", AT(good_steps) },
+    { "step", AT(state.step) },
+    { "tokens", AT(state.tokens) },
+    { "updates", AT(state.updates) },
+    { "skipped", AT(state.skipped) },
+    { "best_step", AT(state.best_step) },
+    { "bad_evals", AT(state.bad_evals) },
+    { "good_steps", AT(state.good_steps) },
+    { "optimizer_steps", AT(optim.steps) },
 };
 
 enum { COUNTS = sizeof counts / sizeof counts[0] };
@@ -113,14 +114,13 @@ static json_t *pack_sources(const struct engine *eng)
 char *checkpoint_state_text(const struct engine *eng, const char *run_id)
 {
     const struct engine_state *s = &eng->state;
-    json_t *o =
-        json_pack("{s:i, s:I, s:f, s:f, s:s}", "format", 1, "optimizer_steps",
-                  (json_int_t)eng->optim.steps, "seconds", engine_seconds(eng),
-                  "loss_scale", s->loss_scale, "run_id", run_id);
+    json_t *o = json_pack("{s:i, s:f, s:f, s:s}", "format", 1, "seconds",
+                          engine_seconds(eng), "loss_scale", s->loss_scale,
+                          "run_id", run_id);
     char *text;
 
     for (int i = 0; i < COUNTS; i++) {
-        const int64_t *n = (const void *)((const char *)s + counts[i].at);
+        const int64_t *n = (const void *)((const char *)eng + counts[i].at);
 
         json_object_set_new(o, counts[i].key, json_integer(*n));
     }
@@ -246,27 +246,24 @@ int checkpoint_state_sum(const char *folder, int part, char out[SHA256_TEXT],
                          struct err *e)
 {
     json_t *state = read_state(folder, e);
-    const json_t *files = json_object_get(state, "files");
-    const json_t *file = json_object_get(files, checkpoint_parts[part]);
-    const char *sum = json_string_value(json_object_get(file, "sha256"));
+    const char *sum = "";
 
-    if (!state)
-        return -1;
-    snprintf(out, SHA256_TEXT, "%s", sum ? sum : "");
+    json_unpack(state, "{s:{s:{s:s}}}", "files", checkpoint_parts[part],
+                "sha256", &sum);
+    snprintf(out, SHA256_TEXT, "%s", sum);
     json_decref(state);
-    return 0;
+    return state ? 0 : -1;
 }
 
 int checkpoint_run_id(const char *folder, char **id, struct err *e)
 {
     json_t *state = read_state(folder, e);
-    const char *text = json_string_value(json_object_get(state, "run_id"));
+    const char *text = "";
 
-    if (!state)
-        return -1;
-    *id = xstrdup(text ? text : "");
+    json_unpack(state, "{s:s}", "run_id", &text);
+    *id = state ? xstrdup(text) : NULL;
     json_decref(state);
-    return 0;
+    return state ? 0 : -1;
 }
 
 static int check_hash(const json_t *o, const char *key, const char *now,
@@ -386,7 +383,7 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
         for (int i = 0; i < DUES; i++)
             eng->state.due |= json_is_true(json_object_get(o, dues[i])) << i;
         for (int i = 0; i < COUNTS; i++) {
-            int64_t *n = (void *)((char *)&eng->state + counts[i].at);
+            int64_t *n = (void *)((char *)eng + counts[i].at);
 
             *n = json_integer_value(json_object_get(o, counts[i].key));
         }
@@ -397,8 +394,6 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
         unpack_numbers(json_object_get(o, "recent_norms"), eng->recent.norm,
                        eng->recent.n);
         eng->recent.skips = json_integer_value(json_object_get(o, "skips"));
-        eng->optim.steps =
-            json_integer_value(json_object_get(o, "optimizer_steps"));
         if (eng->set->train.precision != PRECISION_FP16 ||
             !has_loss_scale(folder)) {
             eng->state.loss_scale = scale;
