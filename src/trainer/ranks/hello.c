@@ -31,25 +31,22 @@ static int make_nonce(unsigned char out[HELLO_NONCE])
     return getrandom(out, HELLO_NONCE, 0) == HELLO_NONCE ? 0 : -1;
 }
 
-/* What the end that connects appends to all that was said before the answer. */
-static void make_hello_mac(const struct hello_talk *t, const char *token,
-                           unsigned char mac[SHA256_BYTES])
+/* What each end appends to its answer.  It stands at the offset `own` of all
+ * that was said, and counts as zeros there, as does what has not been said yet.
+ */
+static void make_mac(const struct hello_talk *t, size_t own, const char *token,
+                     unsigned char mac[SHA256_BYTES])
 {
     struct hello_talk part = *t;
 
-    memset(part.hello.mac, 0, sizeof part.hello.mac);
-    part.answer = (struct hello_answer){ 0 };
+    memset((char *)&part + own, 0, SHA256_BYTES);
     sha256_hmac(token, strlen(token), &part, sizeof part, mac);
 }
 
-static void make_answer_mac(const struct hello_talk *t, const char *token,
-                            unsigned char mac[SHA256_BYTES])
-{
-    struct hello_talk part = *t;
-
-    memset(part.answer.mac, 0, sizeof part.answer.mac);
-    sha256_hmac(token, strlen(token), &part, sizeof part, mac);
-}
+enum {
+    OF_HELLO = offsetof(struct hello_talk, hello.mac),
+    OF_ANSWER = offsetof(struct hello_talk, answer.mac)
+};
 
 /* Compare in a time that does not depend on how many bytes match. */
 static bool is_mac(const unsigned char *a, const unsigned char *b)
@@ -78,11 +75,11 @@ int hello_say(int fd, const char *token, const struct hello *mine,
         errno = EPROTO;
         return -1;
     }
-    make_hello_mac(&t, token, t.hello.mac);
+    make_mac(&t, OF_HELLO, token, t.hello.mac);
     if (peer_socket_move(fd, &t.hello, sizeof t.hello, true, until) < 0 ||
         peer_socket_move(fd, &t.answer, sizeof t.answer, false, until) < 0)
         return -1;
-    make_answer_mac(&t, token, mac);
+    make_mac(&t, OF_ANSWER, token, mac);
     if (t.answer.magic == HELLO_MAGIC && is_mac(mac, t.answer.mac)) {
         snprintf(session, RANDOM_SECRET, "%.*s", RANDOM_SECRET - 1,
                  t.answer.session);
@@ -155,14 +152,14 @@ static bool answer_hello(const struct hello_reader *r, struct hello_waiting *w)
     unsigned char mac[SHA256_BYTES];
     bool known;
 
-    make_hello_mac(t, r->token, mac);
+    make_mac(t, OF_HELLO, r->token, mac);
     known = is_mac(mac, t->hello.mac);
     if (known) {
         t->answer.magic = HELLO_MAGIC;
         if (r->session)
             snprintf(t->answer.session, sizeof t->answer.session, "%s",
                      r->session);
-        make_answer_mac(t, r->token, t->answer.mac);
+        make_mac(t, OF_ANSWER, r->token, t->answer.mac);
     }
     return send(w->fd, &t->answer, sizeof t->answer, MSG_NOSIGNAL) ==
                (ssize_t)sizeof t->answer &&
