@@ -44,33 +44,22 @@ bool parallel_sums_each(const struct parallel *p)
 
 /* ---- parts of units -------------------------------------------------- */
 
-/* The size, with padding, of the matrix that begins at `at` in unit u, if the
- * optimiser needs it whole; else 0. */
-static int64_t matrix_at(const struct optim *o, const struct graph_unit *u,
-                         int64_t at)
-{
-    for (int i = 0; i < o->n_ranges; i++)
-        if (o->range[i].rows && o->range[i].at == u->at + at) {
-            const int64_t end =
-                i + 1 < o->n_ranges ? o->range[i + 1].at : u->at + u->count;
-            const int64_t most = u->count - at;
-
-            return end - u->at - at < most ? end - u->at - at : most;
-        }
-    return 0;
-}
-
-/* The distance from `at` to the next matrix that is needed whole, or to the end
- * of the unit. */
-static int64_t others_at(const struct optim *o, const struct graph_unit *u,
-                         int64_t at)
+/* The elements of unit u from `at` on, with padding, up to the next range: of a
+ * matrix, if the optimiser needs the one that begins there `whole`, or else of
+ * all up to the next such matrix.  Ranges are in ascending order. */
+static int64_t count_from(const struct optim *o, const struct graph_unit *u,
+                          int64_t at, bool *whole)
 {
     int64_t n = u->count - at;
 
+    *whole = false;
     for (int i = 0; i < o->n_ranges; i++) {
-        const int64_t to = o->range[i].at - u->at - at;
+        const struct optim_range *r = &o->range[i];
+        const int64_t to = r->at - u->at - at;
 
-        if (o->range[i].rows && to > 0 && to < n)
+        if (to == 0)
+            *whole = r->rows > 0;
+        else if (to > 0 && to < n && (*whole || r->rows))
             n = to;
     }
     return n;
@@ -92,10 +81,10 @@ static void list_chunks(struct shared_unit *s, const struct optim *o,
                         const struct graph_unit *u)
 {
     for (int64_t at = 0, n; at < u->count; at += n) {
-        const int64_t matrix = matrix_at(o, u, at);
+        bool whole;
 
-        n = matrix ? matrix : others_at(o, u, at);
-        add_chunks(s, at, n, matrix > 0);
+        n = count_from(o, u, at, &whole);
+        add_chunks(s, at, n, whole);
     }
     GROW(s->chunk, s->n_chunks, s->room_chunks);
     s->chunk[s->n_chunks] =
