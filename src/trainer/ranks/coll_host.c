@@ -131,7 +131,8 @@ static int highest_power(int n)
     return k;
 }
 
-/* Send to the rank at this distance, and receive from the one behind. */
+/* Send to the rank at this distance, and receive from the one behind; 0 bytes
+ * are not sent. */
 static int exchange_at(struct coll *c, int distance, const void *send,
                        size_t send_bytes, void *recv, size_t recv_bytes,
                        struct err *e)
@@ -343,12 +344,9 @@ static int broadcast(struct coll *c, void *data, size_t bytes, int root,
                      struct err *e)
 {
     const int place = around(c, c->rank - root), up = way_up(c, place);
-    const struct coll_part above = { .rank = around(c, c->rank - up),
-                                     .recv = data,
-                                     .recv_bytes = bytes };
     int n = 0;
 
-    if (place && c->type->exchange(c, &above, 1, e) < 0)
+    if (place && exchange_at(c, up, NULL, 0, data, bytes, e) < 0)
         return -1;
     for (int k = up / 2; k > 0; k /= 2)
         if (place + k < c->size)
@@ -367,25 +365,19 @@ static int combine_all(struct coll *c, void *x, size_t n, size_t size,
                        combine_fn *combine, struct err *e)
 {
     const int up = way_up(c, c->rank);
-    struct coll_part part = { .rank = around(c, c->rank - up),
-                              .send = x,
-                              .send_bytes = n * size };
-    void *buffer = coll_queue_buffer(c, n * size, e);
+    const size_t bytes = n * size;
+    void *buffer = coll_queue_buffer(c, bytes, e);
 
     if (!buffer)
         return -1;
     for (int k = 1; k < up && c->rank + k < c->size; k *= 2) {
-        const struct coll_part below = { .rank = c->rank + k,
-                                         .recv = buffer,
-                                         .recv_bytes = n * size };
-
-        if (c->type->exchange(c, &below, 1, e) < 0)
+        if (exchange_at(c, -k, NULL, 0, buffer, bytes, e) < 0)
             return -1;
         combine(x, buffer, n);
     }
-    if (c->rank && c->type->exchange(c, &part, 1, e) < 0)
+    if (c->rank && exchange_at(c, -up, x, bytes, NULL, 0, e) < 0)
         return -1;
-    return broadcast(c, x, n * size, 0, e);
+    return broadcast(c, x, bytes, 0, e);
 }
 
 /* Each rank gets the parts of the ranks below it, which follow its own one, and
@@ -398,7 +390,6 @@ static int collect_parts(struct coll *c, void *data, const void *own,
     const int64_t from = bounds[c->rank];
     const size_t all = (size_t)(bounds[end] - from) * size;
     char *block = c->rank ? coll_queue_buffer(c, all + 1, e) : data;
-    struct coll_part part;
 
     if (!block)
         return -1;
@@ -407,18 +398,12 @@ static int collect_parts(struct coll *c, void *data, const void *own,
         const int first = c->rank + k;
         const int stop = first + k < c->size ? first + k : c->size;
 
-        part = (struct coll_part){
-            .rank = first,
-            .recv = block + (size_t)(bounds[first] - from) * size,
-            .recv_bytes = (size_t)(bounds[stop] - bounds[first]) * size,
-        };
-        if (c->type->exchange(c, &part, 1, e) < 0)
+        if (exchange_at(c, -k, NULL, 0,
+                        block + (size_t)(bounds[first] - from) * size,
+                        (size_t)(bounds[stop] - bounds[first]) * size, e) < 0)
             return -1;
     }
-    part = (struct coll_part){ .rank = around(c, c->rank - up),
-                               .send = block,
-                               .send_bytes = all };
-    return c->rank ? c->type->exchange(c, &part, 1, e) : 0;
+    return c->rank ? exchange_at(c, -up, block, all, NULL, 0, e) : 0;
 }
 
 /* ---- carrying out a call --------------------------------------------- */
