@@ -46,7 +46,7 @@ static const struct opt eval_opts[] = {
       "evaluate on tasks, such as hellaswag,piqa, or those of INI files" },
     { 0, "shots", "n", OPT_LONG, &shots,
       "put N answered questions before each (default: as the task says)",
-      .range = OPT_FROM(0) },
+      .range = { 0, TASK_SHOTS_MOST } },
     { 0, "documents", "path", OPT_STRING, &documents,
       "evaluate on the documents in PATH, and keep the losses of each" },
     { 0, "train-text", "path", OPT_STRING, &train_text,

@@ -3,8 +3,9 @@
 usage: tasks.py MODEL FOLDER SHOTS NAME=FILE[=FILE]...
 
 A line for each choice has the file and the log-likelihood; one for each task
-has acc, acc_norm and acc_bytes, or acc and perplexity of continuations.  NAME is the path of a task in lm_eval, such as
-piqa/piqa, and the second file has what SHOTS examples are drawn from.
+has acc, acc_norm and acc_bytes, or acc and perplexity of continuations.  NAME
+is the path of a task in lm_eval, such as piqa/piqa, and the second file has
+what SHOTS examples are drawn from.
 """
 
 import math

@@ -353,7 +353,9 @@ gtrain eval run1 -v --device cpu --data tasks --tasks shots.ini >out 2>err
 like err "^gtrain: debug: 'e7: y" "a task has a number of shots of its own"
 sed 's/shots = 2/shots = two/' shots.ini >bad.ini
 gtrain eval run1 --data tasks --tasks bad.ini >out 2>&1
-like out "s.shots expects a number, not 'two'" "shots are a number"
+like out "s.shots expects 0 to 1000, not 'two'" "shots are a number"
+gtrain eval run1 --data tasks --tasks shots.ini --shots 1001 >out 2>&1
+like out "shots expects .* not" "more than a thousand shots are refused"
 gtrain eval run1 --shots 2 >out 2>&1
 is "$? $(cat out)" "2 gtrain: --shots needs --tasks or --questions" \
     "shots without questions are refused"

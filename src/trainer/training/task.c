@@ -115,9 +115,10 @@ int tasks_load(struct tasks *all, const char *list, struct err *e)
             ret = err_set(e, ERR_USAGE,
                           "the task %s needs a context and choices", t->name);
         else if (t->is[TASK_SHOTS] &&
-                 (!num_int(t->is[TASK_SHOTS], &t->shots) || t->shots < 0))
-            ret = err_set(e, ERR_USAGE, "%s.shots expects a number, not '%s'",
-                          t->name, t->is[TASK_SHOTS]);
+                 (!num_int(t->is[TASK_SHOTS], &t->shots) || t->shots < 0 ||
+                  t->shots > TASK_SHOTS_MOST))
+            ret = err_set(e, ERR_USAGE, "%s.shots expects 0 to %d, not '%s'",
+                          t->name, TASK_SHOTS_MOST, t->is[TASK_SHOTS]);
     }
     free(own);
     if (ret < 0)

@@ -19,7 +19,7 @@
  * of a file that the list names, of which all sections are loaded.  After a
  * failure there is nothing to clear in the tasks.
  */
-enum { TASK_CHOICES = 64 }; /* at most */
+enum { TASK_CHOICES = 64, TASK_SHOTS_MOST = 1000 }; /* at most */
 
 enum task_key {
     TASK_FILE,

@@ -136,7 +136,7 @@ int task_shots_add(struct task_shots *s, const struct task_question *q,
     const bool others =
         !first && (is[TASK_SHOTS_OTHERS] || !is[TASK_SHOTS_FILE]);
     const size_t count = (size_t)s->task->shots, start = out->len;
-    const struct task_shot **list = xcalloc(s->n + count + 1, sizeof *list);
+    const struct task_shot **list = xcalloc(2 * s->n + 1, sizeof *list);
     const struct task_shot **shot = first ? list : list + s->n;
     size_t added = 0;
 
