@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * num - numbers from text, strictly, and text from numbers
@@ -49,6 +50,29 @@ int num_shortest(char out[NUM_TEXT], double x);
  * s, which ends at `end` and needs no NUL; any exponent, rounded to nearest.
  * Returns the end of the number, or NULL if there is none. */
 const char *num_parse(const char *s, const char *end, double *out);
+/* Append the digits at the beginning of eight characters to *n; returns how
+ * many they are. */
+static inline int num_eight(const char *s, uint64_t *n)
+{
+    static const uint32_t power[] = { 1e0, 1e1, 1e2, 1e3, 1e4,
+                                      1e5, 1e6, 1e7, 1e8 };
+    uint64_t v, others;
+    int digits;
+
+    memcpy(&v, s, 8);
+    v ^= 0x3030303030303030;
+    others = ((v + 0x7676767676767676) | v) & 0x8080808080808080;
+    digits = others ? __builtin_ctzll(others) / 8 : 8;
+    if (digits == 0)
+        return 0;
+    v <<= 64 - 8 * digits; /* as if there were zeros before them */
+    /* join neighbours to numbers of two, of four and of eight digits */
+    v = (v & 0x0f0f0f0f0f0f0f0f) * (10 << 8 | 1) >> 8;
+    v = (v & 0x00ff00ff00ff00ff) * (100 << 16 | 1) >> 16;
+    v = (v & 0x0000ffff0000ffff) * (10000ULL << 32 | 1) >> 32;
+    *n = *n * power[digits] + v;
+    return digits;
+}
 
 /* For people; each returns out.  "1,234,567"; "29.99M"; "1.50 GiB"; "2h05m".
  * num_count() adds a short noun, with an s unless there is one of it. */

@@ -110,6 +110,15 @@ struct digits {
 static const char *take_digits(const char *s, const char *end, struct digits *d,
                                bool fraction)
 {
+    while (end - s >= 8 && d->count <= 19 - 8 && (d->n || *s != '0')) {
+        const int n = num_eight(s, &d->n);
+
+        d->count += n;
+        d->exponent -= fraction ? n : 0;
+        s += n;
+        if (n < 8)
+            return s;
+    }
     for (; is_digit(s, end); s++) {
         if (d->count < 19) {
             d->n = d->n * 10 + (uint64_t)(*s - '0');

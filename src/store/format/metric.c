@@ -21,11 +21,14 @@ static bool take_int(const char **at, const char *end, int64_t *out)
     const char *s = *at, *digits;
     const bool negative = s < end && *s == '-';
     uint64_t n = 0;
+    int eight = 8;
 
     s += negative || (s < end && *s == '+');
     while (s < end && *s == '0' && s + 1 < end && s[1] >= '0' && s[1] <= '9')
         s++;
-    for (digits = s; s < end && *s >= '0' && *s <= '9'; s++)
+    for (digits = s; eight == 8 && end - s >= 8; s += eight)
+        eight = num_eight(s, &n);
+    for (; s < end && *s >= '0' && *s <= '9'; s++)
         n = n * 10 + (uint64_t)(*s - '0');
     if (s == digits || s - digits > 19 || n > (uint64_t)INT64_MAX + negative)
         return false; /* 19 digits fit into 64 bits unsigned */
