@@ -48,7 +48,7 @@ int output_check(const struct request *r, struct err *e)
                        "-o %s: gplot writes .png, .svg, .pdf, .eps, .tex, "
                        ".tikz, .html, .txt and .json",
                        r->output);
-    if (r->watch && (r->data || r->script))
+    if (r->watch && (r->data || r->hash || r->script))
         return err_set(e, ERR_USAGE,
                        "--watch redraws the figure; it works with -o or on "
                        "the terminal only");
@@ -256,20 +256,27 @@ static void draw_json(struct figure *f, struct buf *out)
     buf_char(out, '\n');
 }
 
+/* A comment of the file has the command, and the hash of the data as they are
+ * before thinning; text and JSON have no place for one. */
 static int save_figure(struct figure *f, const char *path, struct err *e)
 {
     const struct term_look look = { 80, f->n_panels > 3 ? 60 : 24, false, true,
                                     true };
     const char *form = form_of(path);
     struct buf image = BUF_INIT;
+    char hash[SHA256_TEXT], *stamp;
     int ret = 0;
 
-    if (strcmp(form, "txt") == 0)
+    if (strcmp(form, "txt") == 0) {
         draw_text(f, &look, &image);
-    else if (strcmp(form, "json") == 0)
+    } else if (strcmp(form, "json") == 0) {
         draw_json(f, &image);
-    else
+    } else {
+        figure_hash(f, hash);
+        f->stamp = stamp = stamp_make(hash, program_words() + 1, path);
+        arena_take(&f->mem, stamp);
         figure_finish(f);
+    }
     if (strcmp(form, "tex") == 0)
         return gnuplot_draw_tex(f, path, e);
     if (strcmp(form, "html") == 0)
@@ -281,23 +288,6 @@ static int save_figure(struct figure *f, const char *path, struct err *e)
     if (ret == 0)
         ret = save_bytes(path, image.s, image.len, e);
     buf_clear(&image);
-    return ret;
-}
-
-/* With the command, and the hash of the data as they are before thinning. */
-static int save_stamped(struct figure *f, const char *path, struct err *e)
-{
-    struct buf data = BUF_INIT;
-    char *stamp;
-    int ret;
-
-    figure_data(f, &data);
-    stamp = stamp_make(&data, program_words() + 1, path);
-    buf_clear(&data);
-    f->stamp = stamp;
-    ret = save_figure(f, path, e);
-    f->stamp = NULL;
-    free(stamp);
     return ret;
 }
 
@@ -352,6 +342,7 @@ int output_figure(struct figure *f, const struct table *summary,
                   const struct request *r, struct err *e)
 {
     struct buf b = BUF_INIT;
+    char hash[SHA256_TEXT];
     int ret = 0;
 
     if (r->title && f->n_panels == 1) {
@@ -359,6 +350,10 @@ int output_figure(struct figure *f, const struct table *summary,
         f->title = NULL;
     }
     leave_titles(f, r);
+    if (r->hash) {
+        figure_hash(f, hash);
+        return pager_print(e, "%s\n", hash);
+    }
     if (r->data) {
         figure_data(f, &b);
         ret = pager_data(b.s, b.len, e);
@@ -366,7 +361,7 @@ int output_figure(struct figure *f, const struct table *summary,
         return ret;
     }
     if (r->output)
-        ret = save_stamped(f, r->output, e);
+        ret = save_figure(f, r->output, e);
     if (ret == 0 && r->script)
         ret = save_script(f, r, e);
     if (!r->output && !r->script)

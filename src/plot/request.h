@@ -41,8 +41,9 @@ struct request {
     struct opt_list baseline, alias;
     int64_t skip;
     double every; /* seconds, with --watch; 0: not given */
-    bool logx, logy, linx, liny, stitch, attempts, mono, dark, data, watch,
-        exact, traces, forecast, follow_links, finished, no_title, no_notes;
+    bool logx, logy, linx, liny, stitch, attempts, mono, dark, data, hash,
+        watch, exact, traces, forecast, follow_links, finished, no_title,
+        no_notes;
 
     enum along along;
     struct smooth how;
@@ -126,6 +127,8 @@ extern const char *const option_axes[], *const option_bands[],
       "write a gnuplot script with its data to FILE" }, \
     { 0, "data", NULL, OPT_FLAG, &plot_request.data, \
       "print the numbers that are drawn instead of drawing" }, \
+    { 0, "hash", NULL, OPT_FLAG, &plot_request.hash, \
+      "print the SHA-256 of the numbers instead of drawing" }, \
     { 0, "term", "name", OPT_WORD, &plot_request.term, \
       "draw in the terminal by %s (default: auto)", option_terms }, \
     { 0, "watch", NULL, OPT_FLAG, &plot_request.watch, \

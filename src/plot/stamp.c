@@ -9,7 +9,7 @@
 #include "common/format/percent.h"
 #include "common/mem.h"
 
-#define BEGIN "gplot-figure "
+#define BEGIN "gplot-figure"
 
 /* ---- words ------------------------------------------------------------ */
 
@@ -34,13 +34,11 @@ static int count_output(const char *word, const char *next, const char *output)
     return strncmp(word, "--output=", 9) == 0 && strcmp(word + 9, output) == 0;
 }
 
-char *stamp_make(const struct buf *data, char *const *words, const char *output)
+char *stamp_make(const char *hash, char *const *words, const char *output)
 {
     struct buf out = BUF_INIT;
-    char hash[SHA256_TEXT];
 
-    sha256_of(data->s, data->len, hash);
-    buf_printf(&out, BEGIN "%s", hash);
+    buf_printf(&out, BEGIN "/2 %s", hash);
     while (*words) {
         const int skip = count_output(words[0], words[1], output);
 
@@ -116,8 +114,10 @@ static bool parse_stamp(struct stamp *s, const char *at, const char *end)
 {
     const char *stop;
 
-    if ((size_t)(end - at) < SHA256_TEXT)
+    if ((size_t)(end - at) < 3 + SHA256_TEXT)
         return false;
+    s->of_text = *at == ' ';
+    at += s->of_text ? 1 : 3; /* of "/2 " */
     memcpy(s->hash, at, SHA256_TEXT - 1);
     s->hash[SHA256_TEXT - 1] = '\0';
     at += SHA256_TEXT - 1;

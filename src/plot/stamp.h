@@ -8,7 +8,7 @@
 /*
  * stamp - the command that drew a figure, and the hash of what it drew
  *
- *      char *text = stamp_make(&data, words, path);
+ *      char *text = stamp_make(hash, words, path);
  *
  *      stamp_embed(&image, "png", text);
  *      ...
@@ -18,22 +18,23 @@
  *
  * A stamp is one line of ASCII, which may stand in a comment of any format:
  *
- *      gplot-figure HASH WORD...;
+ *      gplot-figure/2 HASH WORD...;
  *
  * Characters that could end a comment, or the stamp, are written as %XX.  The
- * hash is the SHA-256 of what --data prints.
+ * hash is that of figure_hash().  Older stamps lack the /2, and have the
+ * SHA-256 of what --data prints.
  */
 struct stamp {
     char hash[SHA256_TEXT];
-    char **word; /* the arguments of gplot, ended by NULL */
+    bool of_text; /* the hash is that of a text */
+    char **word;  /* the arguments of gplot, ended by NULL */
     size_t n, room;
 };
 
-/* The stamp of a command, whose words are ended by NULL, which draws this data
- * to the file `output`; the caller frees it.  It does not name that file, so
- * that a figure has the same bytes under any name. */
-char *stamp_make(const struct buf *data, char *const *words,
-                 const char *output);
+/* The stamp of a command, whose words are ended by NULL, which draws data with
+ * this hash to the file `output`; the caller frees it.  It does not name that
+ * file, so that a figure has the same bytes under any name. */
+char *stamp_make(const char *hash, char *const *words, const char *output);
 
 /* Add the stamp to an image in this format: png svg html pdf eps.  In LaTeX it
  * is a comment of the figure (struct figure).  Other formats have no place for

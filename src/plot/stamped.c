@@ -76,9 +76,13 @@ static int hash_now(const struct stamp *s, const char *path, double secs,
     struct spawn run = { .out = &data,
                          .quiet = true,
                          .secs = fmax(secs, 0.01) };
-    const int ret = draw_again(s, "--data", path, &run, e);
+    const int ret =
+        draw_again(s, s->of_text ? "--data" : "--hash", path, &run, e);
 
-    sha256_of(data.s, data.len, out);
+    if (s->of_text)
+        sha256_of(data.s, data.len, out);
+    else
+        snprintf(out, SHA256_TEXT, "%s", data.s);
     buf_clear(&data);
     return ret;
 }

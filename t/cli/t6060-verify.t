@@ -28,6 +28,17 @@ gplot dashboard a b --panels loss --finished -o figures/bare.svg >out 2>err
 check "a figure of chosen panels and finished runs is verified" \
     gplot verify figures/bare.svg
 rm figures/bare.svg
+gplot loss a b -o figures/older.svg >out 2>err
+gplot loss a b --hash >hash 2>err
+is "$(grep -o 'gplot-figure/2 [0-9a-f]*' figures/older.svg)" \
+    "gplot-figure/2 $(cat hash)" "--hash prints the hash of the stamp"
+gplot loss a b --data >data 2>err
+sed "s|gplot-figure/2 [0-9a-f]*|gplot-figure $(sha256sum <data | cut -c 1-64)|" \
+    figures/older.svg >older && cat older >figures/older.svg
+gplot verify figures/older.svg >out 2>err
+is "$? $(tail -n +2 out | cut -f 3)" "1 equal data, but another picture" \
+    "the hash of an older figure, which is of a text, is checked"
+rm figures/older.svg
 if command -v xmllint >/dev/null; then
     check "an SVG with a stamp is XML" xmllint --noout figures/f.svg
 else
@@ -87,6 +98,9 @@ loss=$(find mlruns -path '*/metrics/train/loss' | head -n 1)
 awk '$3 == 7 { $2 += 0.01 } { print }' "$loss" >changed && cat changed >"$loss"
 gplot verify figures/f.png figures/f.pdf >out 2>err
 is $? 1 "a run that has changed is exit status 1"
+gplot loss a b --hash >changed 2>err
+test -s changed && ! cmp -s changed hash
+ok $? "a run that has changed has another hash"
 is "$(tail -n +2 out | cut -f 3)" "differs
 differs" "a figure of a run that has changed differs"
 gtrack claims report.md >out 2>err

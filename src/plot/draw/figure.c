@@ -9,7 +9,6 @@
 #include "common/buf.h"
 #include "common/num.h"
 #include "common/output/table.h"
-#include "common/machine/threads.h"
 #include "common/utf8.h"
 
 const char *const figure_legends[] = { [LEGEND_AUTO] = "auto",
@@ -117,9 +116,9 @@ bool panel_shows(const struct panel *p)
         for (size_t k = 0; k < c->n; k++) {
             from = from || (isfinite(c->y[k]) && !(c->x[k] > p->x.hi));
             to = to || (isfinite(c->y[k]) && !(c->x[k] < p->x.lo));
+            if (from && to)
+                return true;
         }
-        if (from && to)
-            return true;
     }
     return p->heat;
 }
@@ -198,19 +197,27 @@ static void add_number(struct buf *b, double x)
     buf_add(b, text, (size_t)(whole ? n - 2 : n));
 }
 
+/* What its lines begin with: the panel, the run and the name. */
+static void curve_names(const struct panel *p, const struct curve *c,
+                        struct buf *names)
+{
+    const char *name = (c + c->raw)->label;
+
+    table_tsv_text(names, p->title ? p->title : p->y.label);
+    buf_char(names, '\t');
+    table_tsv_text(names, c->run);
+    buf_char(names, '\t');
+    table_tsv_text(names, name ? name : "raw");
+    if (c->smoothed)
+        buf_str(names, ", smoothed");
+}
+
 static void curve_data(const struct panel *p, const struct curve *c,
                        struct buf *b)
 {
-    const char *name = (c + c->raw)->label;
     struct buf names = BUF_INIT;
 
-    table_tsv_text(&names, p->title ? p->title : p->y.label);
-    buf_char(&names, '\t');
-    table_tsv_text(&names, c->run);
-    buf_char(&names, '\t');
-    table_tsv_text(&names, name ? name : "raw");
-    if (c->smoothed)
-        buf_str(&names, ", smoothed");
+    curve_names(p, c, &names);
     for (size_t j = 0; j < c->n; j++) {
         buf_add(b, names.s, names.len);
         add_number(b, c->x[j]);
@@ -224,49 +231,70 @@ static void curve_data(const struct panel *p, const struct curve *c,
     buf_clear(&names);
 }
 
-/* The curves of a panel that one thread writes. */
-struct share {
-    const struct panel *panel;
-    size_t from, to;
-    struct buf text;
-};
-
-static void write_share(void *arg)
+static void heat_data(const struct panel *p, struct buf *b)
 {
-    struct share *s = arg;
-
-    for (size_t k = s->from; k < s->to; k++)
-        curve_data(s->panel, &s->panel->curve[k], &s->text);
+    for (size_t k = 0; p->heat && k < p->heat->nx * p->heat->ny; k++) {
+        table_tsv_text(b, p->title ? p->title : "");
+        buf_str(b, "\t\t");
+        table_tsv_text(b, p->heat->label);
+        buf_char(b, '\t');
+        table_tsv_text(b, p->heat->x_name[k % p->heat->nx]);
+        buf_char(b, '\t');
+        table_tsv_text(b, p->heat->y_name[k / p->heat->nx]);
+        add_number(b, p->heat->value[k]);
+        buf_str(b, "\t\n");
+    }
 }
 
 void figure_data(const struct figure *f, struct buf *b)
 {
-    enum { SHARES = 8 };
-    struct share share[SHARES];
-
     buf_str(b, "panel\trun\tcurve\tx\ty\tlow\thigh\n");
     for (size_t i = 0; i < f->n_panels; i++) {
         const struct panel *p = f->panel[i];
-        const size_t n = p->n_curves < SHARES ? p->n_curves : SHARES;
 
-        for (size_t k = 0; k < n; k++)
-            share[k] = (struct share){ p, p->n_curves * k / n,
-                                       p->n_curves * (k + 1) / n, BUF_INIT };
-        threads_run(write_share, share, sizeof share[0], (int)n);
-        for (size_t k = 0; k < n; k++) {
-            buf_add(b, share[k].text.s, share[k].text.len);
-            buf_clear(&share[k].text);
-        }
-        for (size_t k = 0; p->heat && k < p->heat->nx * p->heat->ny; k++) {
-            table_tsv_text(b, p->title ? p->title : "");
-            buf_str(b, "\t\t");
-            table_tsv_text(b, p->heat->label);
-            buf_char(b, '\t');
-            table_tsv_text(b, p->heat->x_name[k % p->heat->nx]);
-            buf_char(b, '\t');
-            table_tsv_text(b, p->heat->y_name[k / p->heat->nx]);
-            add_number(b, p->heat->value[k]);
-            buf_str(b, "\t\n");
-        }
+        for (size_t k = 0; k < p->n_curves; k++)
+            curve_data(p, &p->curve[k], b);
+        heat_data(p, b);
     }
+}
+
+/* Add numbers, with the same bytes for every NaN. */
+static void hash_numbers(struct sha256 *h, const double *v, size_t n)
+{
+    double part[512];
+
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < 512 ? n - i : 512;
+        for (size_t k = 0; k < m; k++)
+            part[k] = isnan(v[i + k]) ? (double)NAN : v[i + k];
+        sha256_add(h, part, m * sizeof *part);
+    }
+}
+
+void figure_hash(const struct figure *f, char out[SHA256_TEXT])
+{
+    struct buf text = BUF_INIT;
+    struct sha256 h;
+
+    sha256_init(&h);
+    for (size_t i = 0; i < f->n_panels; i++) {
+        const struct panel *p = f->panel[i];
+
+        for (size_t k = 0; k < p->n_curves; k++) {
+            const struct curve *c = &p->curve[k];
+
+            curve_names(p, c, &text);
+            buf_printf(&text, "\t%zu%s\n", c->n, c->lo ? " with a band" : "");
+            sha256_add(&h, text.s, text.len);
+            buf_trim(&text, 0);
+            hash_numbers(&h, c->x, c->n);
+            hash_numbers(&h, c->y, c->n);
+            hash_numbers(&h, c->lo, c->lo ? c->n : 0);
+            hash_numbers(&h, c->hi, c->lo ? c->n : 0);
+        }
+        heat_data(p, &text);
+    }
+    sha256_add(&h, text.s, text.len);
+    sha256_text(&h, out);
+    buf_clear(&text);
 }

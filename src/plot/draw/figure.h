@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "common/mem.h"
+#include "common/sha256.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/palette.h"
 
@@ -240,4 +241,6 @@ void figure_finish(struct figure *);
 /* The numbers drawn, one point a line: panel, run, curve, x, y, low, high. */
 struct buf;
 void figure_data(const struct figure *, struct buf *);
+/* The SHA-256 of the names, and of the numbers as they are in memory. */
+void figure_hash(const struct figure *, char out[SHA256_TEXT]);
 void figure_free(struct figure *);
