@@ -21,6 +21,8 @@ void curves_inset(struct build *b, struct panel *p)
     const char *title;
     char from[32], to[32];
 
+    if (!b->request->inset || f->n_panels > 1)
+        return;
     for (size_t i = 0; i < p->n_curves; i++)
         for (size_t k = 0; k < p->curve[i].n; k++) {
             lo = fmin(lo, p->curve[i].x[k]);
@@ -28,8 +30,7 @@ void curves_inset(struct build *b, struct panel *p)
         }
     lo = fmax(lo, p->x.lo);
     hi = fmin(hi, p->x.hi);
-    if (!b->request->inset || f->n_panels > 1 ||
-        !(p->inset_hi - p->inset_lo > 0.5 * (hi - lo)))
+    if (!(p->inset_hi - p->inset_lo > 0.5 * (hi - lo)))
         return;
     title = arena_printf(&f->mem, "%s, %s %s to %s",
                          p->title ? p->title : p->y.label, p->x.label,

@@ -197,7 +197,8 @@ static struct group *find_group(struct group *g, size_t *n, const char *value)
 static int gather_groups(struct group *g, size_t *n,
                          const struct curve_kind_line *l,
                          const struct run_set *set, const struct request *r,
-                         const struct smooth *how, struct err *e)
+                         const struct smooth *how, struct smooth_sample *sample,
+                         struct err *e)
 {
     for (size_t i = 0; i < set->n; i++) {
         const char *value = run_set_value(&set->run[i], r->group_by);
@@ -208,7 +209,7 @@ static int gather_groups(struct group *g, size_t *n,
             continue;
         to = find_group(g, n, value);
         GROW(to->h, to->n, to->room);
-        if (history_load(&to->h[to->n], &set->run[i], key, r, e) < 0)
+        if (smooth_take(sample, &to->h[to->n], &set->run[i], key, r, e) < 0)
             return -1;
         if (how->kind != SMOOTH_NONE) {
             struct history *h = &to->h[to->n];
@@ -255,13 +256,16 @@ int curves_group(struct build *b, struct panel *p,
     const struct request *r = b->request;
     struct figure *f = b->figure;
     struct group *g = xcalloc(b->set.n + 1, sizeof *g);
+    struct smooth_sample sample = { 0 };
     size_t n = 0;
     const struct curve_kind *kind = curve_kind_of_metric(l->names[0], NULL);
-    const struct smooth how = l->style == STYLE_LINE && !(kind && kind->planned)
-                                  ? smooth_choice_set(&b->set, l->names, r)
-                                  : (struct smooth){ SMOOTH_NONE, 0 };
-    int ret = gather_groups(g, &n, l, &b->set, r, &how, e);
+    const struct smooth how =
+        l->style == STYLE_LINE && !(kind && kind->planned)
+            ? smooth_choice_set(&b->set, l->names, r, &sample)
+            : (struct smooth){ SMOOTH_NONE, 0 };
+    int ret = gather_groups(g, &n, l, &b->set, r, &how, &sample, e);
 
+    smooth_sample_clear(&sample);
     SORT(g, n, num_by_text);
     for (size_t i = 0; i < n && ret == 0; i++) {
         const char *name = arena_printf(

@@ -26,6 +26,7 @@ struct drawing {
     size_t best;
     size_t every;      /* of more runs than can be told apart, one of so many */
     struct smooth how; /* that was chosen for all runs */
+    struct smooth_sample sample;
     const char *how_for; /* the metric */
     struct tally bad, spikes;
     struct part *next; /* that are to be drawn */
@@ -48,7 +49,7 @@ struct part {
     struct smooth how;
     unsigned marks; /* those of --mark that this curve may have */
     /* what load_part() makes of it */
-    const struct drawing *d;
+    struct drawing *d;
     struct history h;
     struct err e;
     int ret;
@@ -115,7 +116,7 @@ static const char *label_of(struct drawing *d, const struct part *part,
 }
 
 static struct curve *new_curve(struct drawing *d, const struct part *part,
-                               const struct history *h, const char *label)
+                               struct history *h, const char *label)
 {
     struct curve *c = history_curve(d->f, d->p, label, h);
 
@@ -170,9 +171,9 @@ static void draw_attempt(struct drawing *d, const struct part *part,
     mark_bad(&m);
     if (smooth) {
         /* what is skipped counts for the values after it */
-        const double *y = history_smooth(h, &part->how);
         size_t skipped = h->n;
 
+        history_smooth(h, &part->how);
         history_skip(h, d->r->skip);
         skipped -= h->n;
         if (!d->many || part->run == d->best) {
@@ -181,7 +182,7 @@ static void draw_attempt(struct drawing *d, const struct part *part,
         }
         c = new_curve(d, part, h, label);
         c->smoothed = true;
-        memcpy(c->y, y + skipped, h->n * sizeof *y);
+        c->y = h->smooth + skipped;
         smooth_note(d->f, &part->how, d->many ? "" : RAW_BEHIND);
         if (h->coarse)
             figure_note(d->f, "Long curves are smoothed by means of several "
@@ -218,18 +219,15 @@ static int draw_attempts(struct drawing *d, const struct part *part,
     return ret;
 }
 
-/* Several runs are smoothed alike; validation and plans, never; memory and
- * utilisation, whose single values matter, only if that was asked for. */
-static struct smooth smoothing_of(const struct drawing *d,
-                                  const struct part *part)
+/* Validation and plans are never smoothed; memory and utilisation, whose single
+ * values matter, only if that was asked for. */
+static bool may_smooth(const struct drawing *d, const struct part *part)
 {
     const enum unit unit = part->right ? d->p->y2.unit : d->p->y.unit;
 
-    if (part->style != STYLE_LINE || part->planned ||
-        (d->r->how.kind == SMOOTH_AUTO &&
-         (unit == UNIT_BYTES || unit == UNIT_PERCENT)))
-        return (struct smooth){ SMOOTH_NONE, 0 };
-    return d->together ? d->how : smooth_choice(&part->h, d->r);
+    return part->style == STYLE_LINE && !part->planned &&
+           (d->r->how.kind != SMOOTH_AUTO ||
+            (unit != UNIT_BYTES && unit != UNIT_PERCENT));
 }
 
 /* The rows of a curve below the figure. */
@@ -252,16 +250,19 @@ static void summarise(struct drawing *d, struct part *part)
 static void load_part(void *arg)
 {
     struct part *part = arg;
-    const struct drawing *d = part->d;
+    struct drawing *d = part->d;
     const struct run_info *run = &d->set->run[part->run];
 
-    part->ret = d->r->stitch && d->set->n > 1
-                    ? history_stitch(&part->h, run, d->set->n, part->names,
-                                     d->r, &part->e)
-                    : history_load(&part->h, run, part->key, d->r, &part->e);
+    part->ret =
+        d->r->stitch && d->set->n > 1
+            ? history_stitch(&part->h, run, d->set->n, part->names, d->r,
+                             &part->e)
+            : smooth_take(&d->sample, &part->h, run, part->key, d->r, &part->e);
     if (part->ret < 0)
         return;
-    part->how = smoothing_of(d, part);
+    part->how = !may_smooth(d, part) ? (struct smooth){ SMOOTH_NONE, 0 }
+                : d->together        ? d->how
+                                     : smooth_choice(&part->h, d->r);
     if (is_smoothed(part, &part->h))
         history_smooth(&part->h, &part->how);
 }
@@ -292,9 +293,14 @@ static int draw_parts(struct drawing *d, struct err *e)
 {
     int ret = 0;
 
-    if (d->together && d->n_next && d->how_for != d->next[0].names[0]) {
-        d->how_for = d->next[0].names[0];
-        d->how = smooth_choice_set(d->set, d->next[0].names, d->r);
+    /* several runs are smoothed alike */
+    for (int i = 0; i < d->n_next && d->together; i++) {
+        const char *const *names = d->next[i].names;
+
+        if (!may_smooth(d, &d->next[i]) || d->how_for == names[0])
+            continue;
+        d->how_for = names[0];
+        d->how = smooth_choice_set(d->set, names, d->r, &d->sample);
     }
     threads_run(load_part, d->next, sizeof *d->next, d->n_next);
     for (int i = 0; i < d->n_next; i++) {
@@ -402,7 +408,9 @@ static int draw_line(struct drawing *d, const struct curve_kind_line *l,
             break;
     }
     free(key);
-    return ret < 0 ? ret : draw_parts(d, e);
+    ret = ret < 0 ? ret : draw_parts(d, e);
+    smooth_sample_clear(&d->sample);
+    return ret;
 }
 
 static bool is_found(const struct drawing *d, const struct curve_kind_line *l)

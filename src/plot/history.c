@@ -23,7 +23,9 @@ static const char *const token_names[] = {
 
 void history_free(struct history *h)
 {
-    FREE(h->x, h->y, h->step, h->ms, h->mean, h->weight, h->smooth);
+    if (!h->drawn)
+        FREE(h->x, h->y, h->smooth);
+    FREE(h->step, h->ms, h->mean, h->weight);
     *h = (struct history){ 0 };
 }
 
@@ -40,12 +42,19 @@ const char *history_find(const struct run_info *run, const char *const *names)
 }
 
 struct curve *history_curve(struct figure *f, struct panel *p,
-                            const char *label, const struct history *h)
+                            const char *label, struct history *h)
 {
-    struct curve *c = panel_curve(f, p, label, h->n);
+    struct curve *c = panel_curve(f, p, label, 0);
 
-    memcpy(c->x, h->x, h->n * sizeof *c->x);
-    memcpy(c->y, h->y, h->n * sizeof *c->y);
+    c->n = h->n;
+    c->x = h->x;
+    c->y = h->y;
+    if (!h->drawn) {
+        arena_take(&f->mem, h->x);
+        arena_take(&f->mem, h->y);
+        arena_take(&f->mem, h->smooth);
+        h->drawn = true;
+    }
     return c;
 }
 
@@ -503,8 +512,10 @@ void history_skip(struct history *h, int64_t steps)
 {
     size_t to = 0;
 
+    if (steps <= 0)
+        return;
     for (size_t i = 0; i < h->n; i++) {
-        if (h->step[i] <= steps && steps > 0)
+        if (h->step[i] <= steps)
             continue;
         h->x[to] = h->x[i];
         h->y[to] = h->y[i];

@@ -32,6 +32,7 @@ struct history {
     uint32_t *weight;
     double *smooth; /* see history_smooth() */
     bool coarse;    /* not all points of the wanted range are there */
+    bool drawn;     /* x, y and smooth belong to a figure */
     size_t room;
     int attempt; /* 1, 2 ... or 0 for all together */
 };
@@ -64,9 +65,10 @@ size_t history_resumes(const struct run_info *, const char *key, int64_t *step,
  * A name may be a pattern, or an expression (expression.h). */
 const char *history_find(const struct run_info *, const char *const *names);
 
-/* A curve of the points. */
+/* A curve of the points, which the figure takes over; they may be read, also
+ * for another curve, until history_free(). */
 struct curve *history_curve(struct figure *, struct panel *, const char *label,
-                            const struct history *);
+                            struct history *);
 
 /* The label and the unit of the x axis. */
 void history_axis(const struct request *, struct axis *);

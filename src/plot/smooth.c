@@ -145,27 +145,55 @@ static struct block *make_blocks(const double *in, size_t n, size_t wide)
     return b;
 }
 
-/* The weighted mean around a place. */
-static double block_mean(const struct block *b, size_t blocks, size_t wide,
-                         double sigma, double place)
+double smooth_early(double sigma, double before)
 {
-    const size_t at = (size_t)place / wide;
-    const size_t far = (size_t)fmin(4 * sigma / (double)wide, (double)blocks);
+    return fmin(sigma, fmax(before / 3, 0.1));
+}
+
+/* How much a block counts whose points are so far from the middle. */
+static double weigh(double far, double sigma)
+{
+    return exp(-0.5 * (far / sigma) * (far / sigma));
+}
+
+/* How many blocks a window reaches on each side. */
+static size_t reach(double sigma, size_t wide, size_t blocks)
+{
+    return (size_t)fmin(4 * sigma / (double)wide, (double)blocks);
+}
+
+/* The weights of full blocks around a place, and around any one that is a
+ * number of blocks after it. */
+static double *weights_of(double sigma, size_t wide, size_t blocks,
+                          size_t place)
+{
+    const size_t far = reach(sigma, wide, blocks);
+    double *full = xcalloc(2 * far + 1, sizeof *full);
+
+    for (size_t k = 0; k <= 2 * far; k++)
+        full[k] = weigh(((double)k - (double)far) * (double)wide +
+                            (double)(wide - 1) / 2 - (double)(place % wide),
+                        sigma);
+    return full;
+}
+
+/* The weighted mean around a place; `full` may be NULL. */
+static double block_mean(const struct block *b, size_t blocks, size_t wide,
+                         double sigma, double place, const double *full)
+{
+    const size_t at = (size_t)place / wide, far = reach(sigma, wide, blocks);
     double sum = 0, total = 0;
 
     for (size_t k = at > far ? at - far : 0; k < blocks && k <= at + far; k++) {
-        const double d = b[k].n > 0 ? (b[k].x / b[k].n - place) / sigma : 0;
-        const double weight = exp(-0.5 * d * d);
+        const double weight =
+            full && b[k].n == (double)wide ? full[k + far - at]
+            : b[k].n > 0 ? weigh(b[k].x / b[k].n - place, sigma)
+                         : 0;
 
         sum += weight * b[k].y;
         total += weight * b[k].n;
     }
     return sum / total;
-}
-
-double smooth_early(double sigma, double before)
-{
-    return fmin(sigma, fmax(before / 3, 0.1));
 }
 
 /*
@@ -181,6 +209,10 @@ static void gauss_blocks(double sigma, const double *in, double *out,
     const size_t all = n / 3 < to ? n : 3 * to; /* a window reaches 7/3 to */
     const size_t blocks = (all + wide - 1) / wide;
     struct block *b = make_blocks(in, all, wide);
+    /* windows have become equally wide */
+    double *full = smooth_early(sigma, (double)from) < sigma
+                       ? NULL
+                       : weights_of(sigma, wide, blocks, from);
     double last = NAN, next = NAN;
 
     for (size_t i = from; i < to; i++) {
@@ -188,18 +220,18 @@ static void gauss_blocks(double sigma, const double *in, double *out,
         const double place = (double)(i - at + wide);
 
         if (at == 0) {
-            last = i > from
-                       ? next
-                       : block_mean(b, blocks, wide,
-                                    smooth_early(sigma, (double)i), (double)i);
-            next =
-                block_mean(b, blocks, wide, smooth_early(sigma, place), place);
+            last = i > from ? next
+                            : block_mean(b, blocks, wide,
+                                         smooth_early(sigma, (double)i),
+                                         (double)i, full);
+            next = block_mean(b, blocks, wide, smooth_early(sigma, place),
+                              place, full);
         }
         out[i] = isfinite(in[i])
                      ? last + (next - last) * (double)at / (double)wide
                      : in[i];
     }
-    free(b);
+    FREE(b, full);
 }
 
 /* A copy without spikes of one step or two, which would become hills: values

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "common/num.h"
@@ -129,26 +130,15 @@ struct smooth smooth_choice(const struct history *h, const struct request *r)
     return how;
 }
 
-/* What one of several runs would have. */
-struct pick {
-    const struct run_info *run;
-    const char *key;
-    const struct request *r;
-    struct smooth how;
-    bool found;
-};
-
 static void pick_one(void *arg)
 {
-    struct pick *p = arg;
+    struct smooth_pick *p = arg;
     struct err ignored = { 0 }; /* is met again when the run is drawn */
-    struct history h;
 
-    if (!p->key || history_load(&h, p->run, p->key, p->r, &ignored) < 0)
-        return;
-    p->found = true;
-    p->how = smooth_choice(&h, p->r);
-    history_free(&h);
+    p->found =
+        p->key && history_load(&p->h, p->run, p->key, p->r, &ignored) == 0;
+    if (p->found)
+        p->how = smooth_choice(&p->h, p->r);
 }
 
 static int by_amount(const void *a, const void *b)
@@ -160,27 +150,54 @@ static int by_amount(const void *a, const void *b)
 
 struct smooth smooth_choice_set(const struct run_set *set,
                                 const char *const *names,
-                                const struct request *r)
+                                const struct request *r,
+                                struct smooth_sample *sample)
 {
-    enum { MOST = 8 };
+    enum { MOST = sizeof sample->pick / sizeof sample->pick[0] };
     const size_t every = (set->n + MOST - 1) / MOST;
-    struct pick pick[MOST];
+    struct smooth_pick *pick = sample->pick;
     struct smooth how[MOST];
     int picks = 0;
     size_t n = 0;
 
+    *sample = (struct smooth_sample){ 0 };
     if (r->how.kind != SMOOTH_AUTO)
         return r->how;
     for (size_t i = 0; i < set->n; i += every)
-        pick[picks++] = (struct pick){ .run = &set->run[i],
-                                       .key = history_find(&set->run[i], names),
-                                       .r = r };
+        pick[picks++] =
+            (struct smooth_pick){ .run = &set->run[i],
+                                  .key = history_find(&set->run[i], names),
+                                  .r = r };
     threads_run(pick_one, pick, sizeof pick[0], picks);
     for (int i = 0; i < picks; i++)
         if (pick[i].found)
             how[n++] = pick[i].how;
     SORT(how, n, by_amount);
     return n ? how[n / 2] : (struct smooth){ SMOOTH_NONE, 0 };
+}
+
+int smooth_take(struct smooth_sample *sample, struct history *h,
+                const struct run_info *run, const char *key,
+                const struct request *r, struct err *e)
+{
+    for (size_t i = 0; i < sizeof sample->pick / sizeof sample->pick[0]; i++) {
+        struct smooth_pick *p = &sample->pick[i];
+
+        if (p->found && p->run == run && strcmp(p->key, key) == 0) {
+            *h = p->h;
+            p->found = false;
+            return 0;
+        }
+    }
+    return history_load(h, run, key, r, e);
+}
+
+void smooth_sample_clear(struct smooth_sample *sample)
+{
+    for (size_t i = 0; i < sizeof sample->pick / sizeof sample->pick[0]; i++)
+        if (sample->pick[i].found)
+            history_free(&sample->pick[i].h);
+    *sample = (struct smooth_sample){ 0 };
 }
 
 void smooth_note(struct figure *f, const struct smooth *how, const char *more)

@@ -91,13 +91,9 @@ void axis_range(struct axis *a, double lo, double hi, double margin)
         a->hi = log ? a->lo * 10 : a->lo + 1;
 }
 
-double axis_place(const struct axis *a, double value)
+double axis_place_log(const struct axis *a, double value)
 {
-    if (a->scale != SCALE_LOG)
-        return (value - a->lo) / (a->hi - a->lo);
-    if (value <= 0)
-        return NAN;
-    return log(value / a->lo) / log(a->hi / a->lo);
+    return value <= 0 ? (double)NAN : log(value / a->lo) / log(a->hi / a->lo);
 }
 
 size_t axis_widest(const struct axis *a)

@@ -96,7 +96,8 @@ static int run_gnuplot(const char *text, size_t len,
                        const struct gnuplot_form *form, struct buf *image,
                        struct err *e)
 {
-    const char *const argv[] = { gnuplot_path(), "-d", NULL };
+    /* without its name, gnuplot would read single bytes */
+    const char *const argv[] = { gnuplot_path(), "-d", "/dev/stdin", NULL };
     struct buf words = BUF_INIT;
     struct spawn s = { .in = text,
                        .in_len = len,

@@ -26,8 +26,8 @@ static void x_range(struct panel *p)
         for (size_t k = 0; k < c->n; k++) {
             if (!isfinite(c->x[k]) || (p->x.scale == SCALE_LOG && c->x[k] <= 0))
                 continue;
-            lo = fmin(lo, c->x[k]);
-            hi = fmax(hi, c->x[k]);
+            lo = c->x[k] < lo ? c->x[k] : lo;
+            hi = c->x[k] > hi ? c->x[k] : hi;
         }
     }
     /* an axis without a margin begins at 0 if the lines begin near it */
@@ -57,13 +57,12 @@ static void take_sample(struct sample *s, const struct panel *p, bool right,
                         const struct axis *x, enum which which)
 {
     const bool log = (right ? p->y2 : p->y).scale == SCALE_LOG;
-    size_t all = 0, step;
+    size_t all = 0, step, next = 1;
 
     *s = (struct sample){ .lo = INFINITY, .hi = -INFINITY };
     for (size_t i = 0; i < p->n_curves; i++)
         all += p->curve[i].right == right ? p->curve[i].n : 0;
     step = all / (sizeof s->value / sizeof s->value[0]) + 1;
-    all = 0;
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct curve *c = &p->curve[i];
 
@@ -77,8 +76,10 @@ static void take_sample(struct sample *s, const struct panel *p, bool right,
                 s->hi = c->y[k], s->hi_x = c->x[k];
             if (c->y[k] < s->lo)
                 s->lo = c->y[k], s->lo_x = c->x[k];
-            if (all++ % step == 0)
+            if (--next == 0) {
                 s->value[s->n++] = c->y[k];
+                next = step;
+            }
         }
     }
 }
