@@ -62,11 +62,7 @@ static double dropout_factor(const struct attn *a, int64_t i)
 static double dot(const struct tensor *x, int64_t i, const struct tensor *y,
                   int64_t j, int64_t n)
 {
-    double sum = 0.0;
-
-    for (int64_t d = 0; d < n; d++)
-        sum += ref_get(x, i + d) * ref_get(y, j + d);
-    return sum;
+    return ref_dot(0.0, x, i, 1, y, j, 1, n);
 }
 
 /* Scores to probabilities, in place; returns log(sum(exp(scores))). */

@@ -24,9 +24,7 @@ static double row_loss(double *l, const struct tensor *x,
     double max = -INFINITY, sum = 0.0, loss;
 
     for (int64_t v = 0; v < V; v++) {
-        l[v] = 0.0;
-        for (int64_t c = 0; c < C; c++)
-            l[v] += ref_get(x, n * C + c) * ref_get(w, v * C + c);
+        l[v] = ref_dot(0.0, x, n * C, 1, w, v * C, 1, C);
         if (cap > 0)
             l[v] = cap * tanh(l[v] / cap);
         max = l[v] > max ? l[v] : max;

@@ -15,15 +15,11 @@ void ref_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
         return;
     }
     assert(w->dim[1] == C && tensor_rows(y) == N && tensor_cols(y) == M);
-    for (int64_t n = 0; n < N; n++) {
-        for (int64_t m = 0; m < M; m++) {
-            double sum = b ? ref_get(b, m) : 0.0;
-
-            for (int64_t c = 0; c < C; c++)
-                sum += ref_get(x, n * C + c) * ref_get(w, m * C + c);
-            ref_set(y, n * M + m, sum);
-        }
-    }
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t m = 0; m < M; m++)
+            ref_set(
+                y, n * M + m,
+                ref_dot(b ? ref_get(b, m) : 0.0, x, n * C, 1, w, m * C, 1, C));
 }
 
 void ref_linear_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
@@ -37,24 +33,12 @@ void ref_linear_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
         fp8_linear_bwd(ref_linear_bwd, dev, dx, dw, db, x, w, dy);
         return;
     }
-    for (int64_t n = 0; dx && n < N; n++) {
-        for (int64_t c = 0; c < C; c++) {
-            double sum = 0.0;
-
-            for (int64_t m = 0; m < M; m++)
-                sum += ref_get(dy, n * M + m) * ref_get(w, m * C + c);
-            ref_add(dx, n * C + c, sum);
-        }
-    }
-    for (int64_t m = 0; dw && m < M; m++) {
-        for (int64_t c = 0; c < C; c++) {
-            double sum = 0.0;
-
-            for (int64_t n = 0; n < N; n++)
-                sum += ref_get(dy, n * M + m) * ref_get(x, n * C + c);
-            ref_add(dw, m * C + c, sum);
-        }
-    }
+    for (int64_t n = 0; dx && n < N; n++)
+        for (int64_t c = 0; c < C; c++)
+            ref_add(dx, n * C + c, ref_dot(0.0, dy, n * M, 1, w, c, C, M));
+    for (int64_t m = 0; dw && m < M; m++)
+        for (int64_t c = 0; c < C; c++)
+            ref_add(dw, m * C + c, ref_dot(0.0, dy, m, M, x, c, C, N));
     for (int64_t m = 0; db && m < M; m++) {
         double sum = 0.0;
 

@@ -60,10 +60,8 @@ void ref_value_fwd(struct dev *dev, struct tensor *qkv, struct tensor *gate,
     assert(G <= C && tensor_count(gate) == N * K);
     for (int64_t i = 0; i < N * K; i++) {
         const int64_t n = i / K, k = i % K;
-        double sum = 0.0;
+        const double sum = ref_dot(0.0, x, n * C, 1, w, k * G, 1, G);
 
-        for (int64_t c = 0; c < G; c++)
-            sum += ref_get(x, n * C + c) * ref_get(w, k * G + c);
         ref_set(gate, i, 2.0 / (1.0 + exp(-sum)));
         for (int64_t d = 0; d < D; d++) {
             const int64_t at = (n + 1) * width - (K - k) * D + d;

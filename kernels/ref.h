@@ -70,6 +70,16 @@ static inline void ref_add(struct tensor *t, int64_t i, double v)
     ref_set(t, i, t->overwrite ? v : ref_get(t, i) + v);
 }
 
+/* start + the sum of x(i + k by) y(j + k step), of n products in this order. */
+static inline double ref_dot(double start, const struct tensor *x, int64_t i,
+                             int64_t by, const struct tensor *y, int64_t j,
+                             int64_t step, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        start += ref_get(x, i + k * by) * ref_get(y, j + k * step);
+    return start;
+}
+
 static inline int32_t ref_int(const struct tensor *t, int64_t i)
 {
     assert(t->type == DT_I32);

@@ -97,23 +97,17 @@ VEC_FN vf activation_slope(enum act kind, vf x)
 }
 
 /* Call fn(KIND, ...) with the kind as a constant. */
+#define ACTIVATION_CASE(KIND, fn, ...)                                         \
+    case KIND:                                                                 \
+        fn(KIND, __VA_ARGS__);                                                 \
+        break;
 #define ACTIVATION_BY_KIND(kind, fn, ...)                                      \
     do {                                                                       \
         switch (kind) {                                                        \
-        case ACT_GELU:                                                         \
-            fn(ACT_GELU, __VA_ARGS__);                                         \
-            break;                                                             \
-        case ACT_GELU_TANH:                                                    \
-            fn(ACT_GELU_TANH, __VA_ARGS__);                                    \
-            break;                                                             \
-        case ACT_RELU:                                                         \
-            fn(ACT_RELU, __VA_ARGS__);                                         \
-            break;                                                             \
-        case ACT_RELU2:                                                        \
-            fn(ACT_RELU2, __VA_ARGS__);                                        \
-            break;                                                             \
-        case ACT_SILU:                                                         \
-            fn(ACT_SILU, __VA_ARGS__);                                         \
-            break;                                                             \
+            ACTIVATION_CASE(ACT_GELU, fn, __VA_ARGS__)                         \
+            ACTIVATION_CASE(ACT_GELU_TANH, fn, __VA_ARGS__)                    \
+            ACTIVATION_CASE(ACT_RELU, fn, __VA_ARGS__)                         \
+            ACTIVATION_CASE(ACT_RELU2, fn, __VA_ARGS__)                        \
+            ACTIVATION_CASE(ACT_SILU, fn, __VA_ARGS__)                         \
         }                                                                      \
     } while (0)

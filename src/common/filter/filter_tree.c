@@ -38,6 +38,15 @@ int filter_tree_read_value(struct filter_parser *p, const struct clause *c,
     return p->value(p, c, v) < 0 ? -1 : filter_tree_advance(p);
 }
 
+/* A "not" before what follows. */
+static int read_not(struct filter_parser *p, struct clause *c)
+{
+    if (!filter_tree_at_word(p, "not"))
+        return 0;
+    c->negated = true;
+    return filter_tree_advance(p);
+}
+
 static int read_list(struct filter_parser *p, struct clause *c)
 {
     if (p->lex.lexeme.kind != LEXEME_OPEN)
@@ -63,13 +72,8 @@ static int read_list(struct filter_parser *p, struct clause *c)
 static int read_is(struct filter_parser *p, struct clause *c)
 {
     c->test = IS_NULL;
-    if (filter_tree_advance(p) < 0)
+    if (filter_tree_advance(p) < 0 || read_not(p, c) < 0)
         return -1;
-    if (filter_tree_at_word(p, "not")) {
-        c->negated = true;
-        if (filter_tree_advance(p) < 0)
-            return -1;
-    }
     if (filter_tree_at_word(p, "null"))
         return filter_tree_advance(p);
     c->test = filter_tree_at_word(p, "nan") ? IS_NAN : IS_FINITE;
@@ -131,11 +135,8 @@ static int read_clause(struct filter_parser *p, struct node **out)
         return read_compare(p, c);
     if (filter_tree_at_word(p, "is"))
         return read_is(p, c);
-    if (filter_tree_at_word(p, "not")) {
-        c->negated = true;
-        if (filter_tree_advance(p) < 0)
-            return -1;
-    }
+    if (read_not(p, c) < 0)
+        return -1;
     if (filter_tree_at_word(p, "in")) {
         c->test = IN;
         return filter_tree_advance(p) < 0 ? -1 : read_list(p, c);

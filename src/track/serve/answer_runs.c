@@ -24,11 +24,13 @@ struct listing {
     struct columns columns, group;
 };
 
-static const char *const curve_kind_names[] = {
-    [COLUMN_ATTRIBUTE] = "field",
-    [COLUMN_PARAM] = "param",
-    [COLUMN_METRIC] = "metric",
-    [COLUMN_TAG] = "tag",
+static const struct {
+    const char *name, *prefix; /* what the page calls it, and columns_parse() */
+} kinds[] = {
+    [COLUMN_ATTRIBUTE] = { "field", "" },
+    [COLUMN_PARAM] = { "param", "params." },
+    [COLUMN_METRIC] = { "metric", "metrics." },
+    [COLUMN_TAG] = { "tag", "tags." },
 };
 
 /* -- choosing -------------------------------------------------------------- */
@@ -59,24 +61,17 @@ static bool has_function(const struct column *c)
 /* The column as columns_parse() reads it. */
 static void write_spec(struct emit *o, const struct column *c)
 {
-    static const char *const prefixes[] = {
-        [COLUMN_ATTRIBUTE] = "",
-        [COLUMN_PARAM] = "params.",
-        [COLUMN_METRIC] = "metrics.",
-        [COLUMN_TAG] = "tags.",
-    };
     const char quote = !strchr(c->key, '`') ? '`' : '"';
     const bool plain = !strpbrk(c->key, ",()`\"' ");
     struct buf b = BUF_INIT;
 
     if (has_function(c))
         buf_printf(&b, "%s(", run_value_functions[c->function]);
-    buf_str(&b, prefixes[c->kind]);
-    if (!plain)
-        buf_char(&b, quote);
-    buf_str(&b, c->key);
-    if (!plain)
-        buf_char(&b, quote);
+    buf_str(&b, kinds[c->kind].prefix);
+    if (plain)
+        buf_str(&b, c->key);
+    else
+        buf_printf(&b, "%c%s%c", quote, c->key, quote);
     if (has_function(c) && c->function == FUNCTION_AT)
         buf_printf(&b, ",%lld", (long long)c->step);
     if (has_function(c))
@@ -91,7 +86,7 @@ static void write_column(struct emit *o, const struct column *c)
 
     emit_object(o, NULL);
     emit_text(o, "name", c->title);
-    emit_text(o, "kind", curve_kind_names[c->kind]);
+    emit_text(o, "kind", kinds[c->kind].name);
     write_spec(o, c);
     emit_text(o, "best", direction > 0 ? "high" : direction < 0 ? "low" : NULL);
     emit_object_end(o);
