@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/buf.h"
 #include "common/opt.h"
@@ -145,15 +146,17 @@ static int decode_tokens(struct text_writer *w, const struct shard *s,
  * records this, it does unless the tokens begin with one. */
 static int find_eot(struct text_writer *w, const struct shard *s, struct err *e)
 {
-    struct lock_found found;
+    struct lock l;
     int32_t id = -1;
     int ret = 0;
 
-    lock_find(&found, s->path);
-    if (!found.path && s->n > 0)
+    if (lock_find(&l, s->path))
+        w->eot_last = l.eot && strcmp(l.eot, "last") == 0;
+    else if (s->n > 0)
         ret = shard_copy(s, 0, 1, &id, NULL, e);
-    w->eot_last = found.path ? found.eot_last : id < 0 || id != w->eot;
-    lock_found_clear(&found);
+    if (!l.path)
+        w->eot_last = id < 0 || id != w->eot;
+    lock_clear(&l);
     return ret;
 }
 

@@ -29,6 +29,7 @@ void lock_init(struct lock *l, const char *path)
     char *folder = path_parent(path);
 
     *l = (struct lock){ 0 };
+    l->path = arena_strdup(&l->mem, path);
     l->folder = arena_strdup(&l->mem, folder);
     free(folder);
 }

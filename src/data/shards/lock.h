@@ -55,6 +55,7 @@ struct lock_entry {
 
 struct lock {
     struct arena mem;
+    const char *path;    /* of the lock */
     const char *folder;  /* paths are relative to it */
     const char *command; /* or NULL */
     char vocabulary[SHA256_TEXT];
@@ -84,17 +85,9 @@ char *lock_path(const struct lock *, const struct lock_entry *);
 /* The entry of a shard, or NULL. */
 const struct lock_entry *lock_entry_of(const struct lock *, const char *shard);
 
-/* A lock in the folder of a shard that lists it and has a vocabulary; the path
- * is NULL if there is none. */
-struct lock_found {
-    char *path;
-    char vocabulary[SHA256_TEXT];
-    int64_t ids;
-    bool eot_last;
-};
-
-void lock_find(struct lock_found *, const char *shard);
-void lock_found_clear(struct lock_found *);
+/* Find a lock in the folder of a shard that lists it and has a vocabulary;
+ * false if there is none.  The caller clears it in any case. */
+bool lock_find(struct lock *, const char *shard);
 
 /* The width of the ids of a raw shard by its lock, else by the tokenizer, else
  * 0, which is not known. */

@@ -48,9 +48,8 @@ const struct lock_entry *lock_entry_of(const struct lock *l, const char *shard)
 static const char whole_lock[] = "data.lock";
 
 struct locks {
-    struct path_list path;
-    struct lock *lock; /* of each path */
-    size_t room;
+    struct lock *lock;
+    size_t n, room;
 };
 
 /* The locks in the folder of a shard.  A file that is not a data.lock is left
@@ -61,6 +60,7 @@ static int load_locks(struct locks *l, const char *shard, struct err *e)
     char *folder = path_parent(shard);
     struct path_list names = { 0 };
     struct err why = { 0 };
+    struct lock lock;
     int ret = 0;
 
     *l = (struct locks){ 0 };
@@ -68,10 +68,8 @@ static int load_locks(struct locks *l, const char *shard, struct err *e)
     for (size_t i = 0; i < names.n; i++) {
         const char *path = path_listed(&names, i);
 
-        GROW(l->lock, l->path.n, l->room);
-        if (str_ends(path, ".lock") &&
-            lock_load(&l->lock[l->path.n], path, &why) == 0) {
-            path_list_put(&l->path, folder, names.name[i]);
+        if (str_ends(path, ".lock") && lock_load(&lock, path, &why) == 0) {
+            APPEND(l->lock, l->n, l->room) = lock;
         } else if (strcmp(names.name[i], whole_lock) == 0) {
             *e = why;
             ret = -1;
@@ -84,79 +82,65 @@ static int load_locks(struct locks *l, const char *shard, struct err *e)
 
 static void clear_locks(struct locks *l)
 {
-    for (size_t i = 0; i < l->path.n; i++)
+    for (size_t i = 0; i < l->n; i++)
         lock_clear(&l->lock[i]);
     free(l->lock);
-    path_list_clear(&l->path);
 }
 
-void lock_find(struct lock_found *f, const char *shard)
+bool lock_find(struct lock *found, const char *shard)
 {
     struct locks locks;
 
-    *f = (struct lock_found){ .path = NULL };
+    *found = (struct lock){ 0 };
     load_locks(&locks, shard, ERR_IGNORED);
-    for (size_t i = 0; i < locks.path.n && !f->path; i++) {
-        const struct lock *l = &locks.lock[i];
-
-        if (l->ids == 0 || !lock_entry_of(l, shard))
-            continue;
-        f->path = xstrdup(path_listed(&locks.path, i));
-        f->ids = l->ids;
-        f->eot_last = l->eot && strcmp(l->eot, "last") == 0;
-        memcpy(f->vocabulary, l->vocabulary, sizeof f->vocabulary);
-    }
+    for (size_t i = 0; i < locks.n && !found->path; i++)
+        if (locks.lock[i].ids > 0 && lock_entry_of(&locks.lock[i], shard)) {
+            *found = locks.lock[i];
+            locks.lock[i] = (struct lock){ 0 };
+        }
     clear_locks(&locks);
-}
-
-void lock_found_clear(struct lock_found *f)
-{
-    free(f->path);
-    f->path = NULL;
+    return found->path;
 }
 
 int lock_width(const char *shard, const struct tokenizer *t)
 {
-    struct lock_found f;
-    int width;
+    struct lock l;
+    const int width = lock_find(&l, shard) ? shard_width(l.ids)
+                      : t                  ? shard_width(tokenizer_vocab(t))
+                                           : 0;
 
-    lock_find(&f, shard);
-    width = f.path ? shard_width(f.ids)
-            : t    ? shard_width(tokenizer_vocab(t))
-                   : 0;
-    lock_found_clear(&f);
+    lock_clear(&l);
     return width;
 }
 
 int lock_same_tokenizer(const char *shard, const struct tokenizer *t,
                         struct err *e)
 {
-    struct lock_found f;
+    struct lock l;
     int ret = 0;
 
-    lock_find(&f, shard);
-    if (f.path && strcmp(f.vocabulary, tokenizer_hash(t)) != 0)
+    if (lock_find(&l, shard) && strcmp(l.vocabulary, tokenizer_hash(t)) != 0)
         ret = err_set(e, ERR_INPUT,
                       "%s was encoded with another tokenizer, according to %s; "
                       "if this is intended, move that file away",
-                      shard, f.path);
-    lock_found_clear(&f);
+                      shard, l.path);
+    lock_clear(&l);
     return ret;
 }
 
 /* ---- the data of a run ------------------------------------------------- */
 
-static int set_different(const char *lock, const char *path, const char *what,
-                         struct err *e)
+static int set_different(const struct lock *l, const char *path,
+                         const char *what, struct err *e)
 {
     return err_set(
         e, ERR_INPUT,
         "%s: the %s differs from %s; if this is intended, move that file away",
-        path, what, lock);
+        path, what, l->path);
 }
 
 /* Compare the size of a file, and optionally its content. */
-static int check_file(const char *lock, const struct lock_entry *was,
+static int check_file(const struct lock *l, const struct lock_entry *was,
                       const char *path, bool content, struct err *e)
 {
     char sha256[SHA256_TEXT];
@@ -166,22 +150,21 @@ static int check_file(const char *lock, const struct lock_entry *was,
     if (stat(path, &st) < 0)
         return err_sys(e, "cannot open %s", path);
     if (st.st_size != was->size)
-        return set_different(lock, path, "size", e);
+        return set_different(l, path, "size", e);
     if (!content)
         return 0;
     if (sha256_file(path, sha256, &size, e) < 0)
         return -1;
     return strcmp(sha256, was->sha256) == 0
                ? 0
-               : set_different(lock, path, "content", e);
+               : set_different(l, path, "content", e);
 }
 
 /* Returns the number of shards that the lock lists, or -1. */
-static int64_t check_tokens(const struct lock *l, const char *lock,
-                            const struct loader *data, const char *source,
-                            struct err *e)
+static int64_t check_tokens(const struct lock *l, const struct loader *data,
+                            const char *source, struct err *e)
 {
-    const bool lists_all = strcmp(path_name(lock), whole_lock) == 0;
+    const bool lists_all = strcmp(path_name(l->path), whole_lock) == 0;
     const int64_t n = loader_shards(data);
     const struct lock_entry *least = NULL;
     const char *least_path = NULL;
@@ -192,15 +175,15 @@ static int64_t check_tokens(const struct lock *l, const char *lock,
         const struct lock_entry *was = lock_entry_of(l, path);
 
         if (!was && lists_all)
-            log_warn("%s does not list %s", lock, path);
+            log_warn("%s does not list %s", l->path, path);
         if (!was)
             continue;
         if (*source && *was->source && strcmp(source, was->source) != 0)
             return err_set(e, ERR_INPUT,
                            "%s is of the source %s, not %s, according to %s; "
                            "if this is intended, move that file away",
-                           path, was->source, source, lock);
-        if (check_file(lock, was, path, false, e) < 0)
+                           path, was->source, source, l->path);
+        if (check_file(l, was, path, false, e) < 0)
             return -1;
         listed++;
         if (!least || was->size < least->size) {
@@ -208,15 +191,15 @@ static int64_t check_tokens(const struct lock *l, const char *lock,
             least_path = path;
         }
     }
-    if (least && check_file(lock, least, least_path, true, e) < 0)
+    if (least && check_file(l, least, least_path, true, e) < 0)
         return -1;
     return listed;
 }
 
 /* Compare the tokenizer, which is the file in the lock or a folder that has a
  * file of this name. */
-static int check_tokenizer(const struct lock *l, const char *lock,
-                           const char *tokenizer, struct err *e)
+static int check_tokenizer(const struct lock *l, const char *tokenizer,
+                           struct err *e)
 {
     int ret = 0;
 
@@ -228,31 +211,30 @@ static int check_tokenizer(const struct lock *l, const char *lock,
 
         if (was->role == LOCK_TOKENIZER && strcmp(path_name(path), name) == 0 &&
             path_exists(path))
-            ret = check_file(lock, was, path, true, e);
+            ret = check_file(l, was, path, true, e);
         free(path);
     }
     return ret;
 }
 
-static int check_lock(const struct lock *l, const char *lock,
-                      const struct loader *data, const char *source,
-                      const struct tokenizer *t, const char *tokenizer,
-                      struct err *e)
+static int check_lock(const struct lock *l, const struct loader *data,
+                      const char *source, const struct tokenizer *t,
+                      const char *tokenizer, struct err *e)
 {
-    const int64_t listed = check_tokens(l, lock, data, source, e);
+    const int64_t listed = check_tokens(l, data, source, e);
 
     if (listed < 0)
         return -1;
     if (!t || listed == 0)
         return 0;
     if (l->ids == 0)
-        return check_tokenizer(l, lock, tokenizer, e);
+        return check_tokenizer(l, tokenizer, e);
     if (strcmp(l->vocabulary, tokenizer_hash(t)) == 0)
         return 0;
     return err_set(e, ERR_INPUT,
                    "%s: the tokens were encoded with another tokenizer, "
                    "according to %s; if this is intended, move that file away",
-                   tokenizer, lock);
+                   tokenizer, l->path);
 }
 
 int lock_check(const struct loader *data, const char *source,
@@ -261,9 +243,8 @@ int lock_check(const struct loader *data, const char *source,
     struct locks locks;
     int ret = load_locks(&locks, loader_path(data, 0), e);
 
-    for (size_t i = 0; i < locks.path.n && ret == 0; i++)
-        ret = check_lock(&locks.lock[i], path_listed(&locks.path, i), data,
-                         source, t, tokenizer, e);
+    for (size_t i = 0; i < locks.n && ret == 0; i++)
+        ret = check_lock(&locks.lock[i], data, source, t, tokenizer, e);
     clear_locks(&locks);
     return ret;
 }
@@ -287,7 +268,7 @@ char *lock_missing(const struct loader *data)
     char *path = NULL;
 
     load_locks(&locks, loader_path(data, 0), ERR_IGNORED);
-    for (size_t i = 0; i < locks.path.n && !path; i++)
+    for (size_t i = 0; i < locks.n && !path; i++)
         path = find_missing(&locks.lock[i]);
     clear_locks(&locks);
     return path;
@@ -305,7 +286,7 @@ bool lock_recorded(const struct loader *data, char out[SHA256_TEXT])
     for (int64_t i = 0; i < n && all; i++) {
         const struct lock_entry *was = NULL;
 
-        for (size_t k = 0; k < locks.path.n && !was; k++)
+        for (size_t k = 0; k < locks.n && !was; k++)
             was = lock_entry_of(&locks.lock[k], loader_path(data, i));
         all = was != NULL;
         if (all)
