@@ -164,21 +164,6 @@ static void hash_text(struct sha256 *h, const char *s)
     sha256_add(h, s ? s : "", s ? strlen(s) + 1 : 1);
 }
 
-/* Can all of the input be read twice?  Regular files can, and URLs if `urls` is
- * set. */
-static bool can_read_again(const struct path_list *files, bool urls)
-{
-    for (size_t i = 0; i < files->n; i++) {
-        const char *name = files->name[i];
-        struct stat st;
-
-        if (!(urls && download_is_url(name)) &&
-            (stat(name, &st) < 0 || !S_ISREG(st.st_mode)))
-            return false;
-    }
-    return true;
-}
-
 /* Hash everything that the result depends on; of a URL, only the name. */
 static void hash_work(struct encoding *w, const struct path_list *files)
 {
@@ -451,7 +436,7 @@ static int add_tokens(struct sink *sink, int subset, const struct shard *s,
 
     for (int64_t k; n > 0; at += k, n -= k) {
         k = n < SHARD_BLOCK ? n : SHARD_BLOCK;
-        if (shard_copy_marked(s, at, k, id, NULL, e) < 0)
+        if (shard_copy(s, at, k, id, NULL, e) < 0)
             return -1;
         for (int64_t i = 0; i < k; i++)
             narrow[i] = (uint16_t)id[i];
@@ -536,6 +521,7 @@ static int shuffle_file(const struct encoding *w, const char *path,
     struct shard s = { 0 };
     int ret = shard_open(&s, path, w->out.width, e);
 
+    s.marked = true;
     if (ret == 0)
         ret = documents_find(&d, &s, 1, tokenizer_eot(w->tokenizer), e);
     if (ret == 0)
@@ -616,9 +602,9 @@ static int encode_shuffled(struct encoding *w, struct err *e)
 
 /* Without --split, hold out by hash, or the tail of a single document. */
 static void choose_holdout(const struct encoding *w,
-                           const struct path_list *files)
+                           const struct corpus_files *files)
 {
-    const char *name = files->name[0];
+    const char *name = files->list.name[0];
     enum corpus_format f = w->in.format;
 
     if (holdout != HOLDOUT_DEFAULT)
@@ -626,8 +612,8 @@ static void choose_holdout(const struct encoding *w,
     if (f == CORPUS_AUTO)
         f = corpus_files_format(name);
     holdout = HOLDOUT_HASH;
-    if (!(val + test > 0) || files->n > 1 || w->in.separator ||
-        (f != CORPUS_AUTO && f != CORPUS_TEXT) || !can_read_again(files, false))
+    if (!(val + test > 0) || files->list.n > 1 || w->in.separator ||
+        (f != CORPUS_AUTO && f != CORPUS_TEXT) || files->total < 0)
         return;
     holdout = HOLDOUT_TAIL;
     log_info("%s is one document, so its end is held out, as by --split tail",
@@ -637,27 +623,24 @@ static void choose_holdout(const struct encoding *w,
 static int encode_input(struct encoding *w, struct err *e)
 {
     struct corpus_files files;
-    bool resumable, regular;
 
     if (set_conf(w, e) < 0 ||
         corpus_files_find(&files, w->in.path, w->in.n, e) < 0)
         return -1;
-    choose_holdout(w, &files.list);
+    choose_holdout(w, &files);
     set_sink(w);
     w->in.http = &network;
-    resumable = can_read_again(&files.list, true);
-    regular = can_read_again(&files.list, false);
     hash_work(w, &files.list);
     path_list_clear(&files.list);
     if (holdout == HOLDOUT_TAIL && val + test > 0) {
-        if (!regular)
+        if (files.total < 0)
             return err_set(e, ERR_USAGE,
                            "--split tail reads its input twice, so the input "
                            "must be regular files");
         if (count_text(w, &w->conf.text, e) < 0)
             return -1;
     }
-    w->out.work = resumable ? w->hash : NULL;
+    w->out.work = files.pipes ? NULL : w->hash;
     return shuffle >= 0 ? encode_shuffled(w, e) : encode_files(w, &w->out, e);
 }
 

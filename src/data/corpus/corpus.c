@@ -157,9 +157,7 @@ static int check_bad(const struct corpus *c, struct err *e)
         num_comma(a, bad), num_comma(b, all), 100 * (1 - c->conf.good));
 }
 
-/* Take a block out of the queue: 1, 0 at the end, or -1. */
-static int take_queued(struct corpus *c, struct corpus_block **out,
-                       struct err *e)
+int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
 {
     struct corpus_block *b = NULL;
     bool failed;
@@ -181,24 +179,17 @@ static int take_queued(struct corpus *c, struct corpus_block **out,
         failed = check_bad(c, e) < 0;
     }
     pthread_mutex_unlock(&c->lock);
+    if (failed)
+        return -1;
+    if (!b)
+        return 0;
+    if (corpus_find_docs(c, b, e) < 0) {
+        corpus_done(c, b);
+        corpus_fail(c, e);
+        return -1;
+    }
     *out = b;
-    return failed ? -1 : b != NULL;
-}
-
-static int find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
-{
-    if (corpus_find_docs(c, b, e) == 0)
-        return 1;
-    corpus_done(c, b);
-    corpus_fail(c, e);
-    return -1;
-}
-
-int corpus_next(struct corpus *c, struct corpus_block **b, struct err *e)
-{
-    const int got = take_queued(c, b, e);
-
-    return got > 0 ? find_docs(c, *b, e) : got;
+    return 1;
 }
 
 struct block_work {
@@ -223,12 +214,10 @@ static void work_blocks(void *arg)
     do {
         if (!inside)
             pthread_mutex_lock(&w->turn);
-        got = take_queued(w->corpus, &b, &e);
+        got = corpus_next(w->corpus, &b, &e);
         inside = got > 0 && b->next.inside;
         if (!inside)
             pthread_mutex_unlock(&w->turn);
-        if (got > 0)
-            got = find_docs(w->corpus, b, &e);
         if (got > 0) {
             got = w->fn(worker, b, &e) < 0 ? -1 : 1;
             corpus_done(w->corpus, b);

@@ -70,6 +70,7 @@ static void add_file(struct corpus_files *f, const char *name,
                      const struct stat *st)
 {
     path_list_add(&f->list, xstrdup(name));
+    f->pipes |= !S_ISREG(st->st_mode) && !download_is_url(name);
     if (!S_ISREG(st->st_mode))
         f->total = -1;
     else if (f->total >= 0)

@@ -19,6 +19,7 @@
 struct corpus_files {
     struct path_list list; /* the caller clears it */
     int64_t total;
+    bool pipes; /* is one neither a regular file nor a URL? */
 };
 
 int corpus_files_find(struct corpus_files *, char *const *path, size_t n,

@@ -79,11 +79,6 @@ void where_free(struct where *w)
     free(w);
 }
 
-size_t where_fields(const struct where *w)
-{
-    return w->n;
-}
-
 bool where_names(const struct where *w, const char *path)
 {
     for (size_t i = 0; i < w->n; i++)

@@ -24,7 +24,7 @@ static int find_in(struct documents *d, const struct shard *s, int32_t eot,
         if (shard_copy(s, i, n, id, NULL, e) < 0)
             return -1;
         for (int64_t k = 0; k < n; k++)
-            if (id[k] == eot && d->tokens + i + k > 0)
+            if ((id[k] & INT32_MAX) == eot && d->tokens + i + k > 0)
                 add_start(d, d->tokens + i + k);
     }
     d->tokens += s->n;

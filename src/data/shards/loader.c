@@ -325,7 +325,7 @@ static int copy_tokens(const struct loader *l, int64_t at, int64_t n,
         const int64_t take = n < s->n - i ? n : s->n - i;
         uint32_t most;
 
-        if (shard_copy_marked(s, i, take, out, &most, e) < 0)
+        if (shard_copy(s, i, take, out, &most, e) < 0)
             return -1;
         if (most >= vocab)
             return bad_token(l, s, i, out, e);
@@ -480,6 +480,7 @@ static int open_shards(struct loader *l, struct err *e)
     l->start = xcalloc(found.gl_pathc + 1, sizeof *l->start);
     for (size_t i = 0; i < found.gl_pathc && ret == 0; i++) {
         ret = shard_open(&l->shard[i], found.gl_pathv[i], width, e);
+        l->shard[i].marked = true;
         if (ret == 0)
             l->start[++l->n] = l->start[i] + l->shard[i].n;
     }

@@ -315,7 +315,6 @@ void shard_close(struct shard *s)
 struct ids_copy {
     int64_t i, n;
     int32_t *out;
-    uint32_t keep; /* of the bits of an id */
     uint32_t max;
 };
 
@@ -324,6 +323,7 @@ static int copy_ids(struct shard *s, void *arg, struct err *e)
     struct ids_copy *c = arg;
     const uint16_t *narrow = (const uint16_t *)s->ids + c->i;
     const uint32_t *wide = (const uint32_t *)s->ids + c->i;
+    const uint32_t keep = s->marked ? UINT32_MAX : INT32_MAX;
     uint32_t max = 0;
 
     (void)e;
@@ -335,33 +335,22 @@ static int copy_ids(struct shard *s, void *arg, struct err *e)
         const uint32_t id = wide[k] & INT32_MAX;
 
         max = id > max ? id : max;
-        c->out[k] = (int32_t)(wide[k] & c->keep);
+        c->out[k] = (int32_t)(wide[k] & keep);
     }
     c->max = max;
     return 0;
 }
 
-static int copy_kept(const struct shard *s, struct ids_copy c, uint32_t *max,
-                     struct err *e)
+int shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out,
+               uint32_t *max, struct err *e)
 {
+    struct ids_copy c = { i, n, out, 0 };
     struct shard same = *s;
     const int ret = read_map(&same, copy_ids, &c, e);
 
     if (max)
         *max = c.max;
     return ret;
-}
-
-int shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out,
-               uint32_t *max, struct err *e)
-{
-    return copy_kept(s, (struct ids_copy){ i, n, out, INT32_MAX, 0 }, max, e);
-}
-
-int shard_copy_marked(const struct shard *s, int64_t i, int64_t n, int32_t *out,
-                      uint32_t *max, struct err *e)
-{
-    return copy_kept(s, (struct ids_copy){ i, n, out, UINT32_MAX, 0 }, max, e);
 }
 
 void shard_touch(const struct shard *s, int64_t i, int64_t n)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -46,6 +47,7 @@ struct shard {
     char *path;
     enum shard_format format;
     int width;       /* bytes of an id: 2 or 4 */
+    bool marked;     /* set by callers that want the marks */
     int64_t n;       /* ids */
     const void *ids; /* inside the map */
     void *map;
@@ -59,7 +61,7 @@ void shard_close(struct shard *); /* a zeroed one is fine */
 /*
  * Copy n ids from number i on, and say which is the largest, unless `max` is
  * NULL, so that the caller can compare it with its vocabulary.  Marks are left
- * out, unless _marked() copies them, so that these ids become negative.
+ * out, unless the shard is marked, so that these ids become negative.
  * Fails if the file was cut since it was opened, or if its disk fails.  To scan
  * a shard, copy SHARD_BLOCK ids at a time, and call shard_check() at the end.
  */
@@ -67,8 +69,6 @@ enum { SHARD_BLOCK = 1 << 14, SHARD_UNSCORED = INT32_MIN };
 
 int shard_copy(const struct shard *, int64_t i, int64_t n, int32_t *out,
                uint32_t *max, struct err *);
-int shard_copy_marked(const struct shard *, int64_t i, int64_t n, int32_t *out,
-                      uint32_t *max, struct err *);
 
 /* Have the pages of n ids from number i on read, if that is possible. */
 void shard_touch(const struct shard *, int64_t i, int64_t n);
