@@ -5,6 +5,7 @@ dist_conf_DATA = \
 	%D%/c4-29M.ini \
 	%D%/c4-30M.ini \
 	%D%/chat.ini \
+	%D%/clean-c4.ini \
 	%D%/clean-fineweb.ini \
 	%D%/clean-gopher.ini \
 	%D%/fast-124M.ini \

@@ -38,7 +38,7 @@ static const struct opt clean_opts[] = {
 struct cleaning {
     struct clean rules;
     struct corpus_writer out, dropped;
-    int64_t kept, count[CLEAN_RULES]; /* documents */
+    int64_t kept, count[CLEAN_RULES]; /* documents, or lines */
 };
 
 /* Write a document after the rule that drops it, and what that compares. */
@@ -69,15 +69,16 @@ static int write_dropped(struct corpus_writer *w, const struct corpus_doc *d,
 static int clean_doc(void *arg, const struct corpus_doc *d, struct err *e)
 {
     struct cleaning *c = arg;
+    const char *text = d->text;
+    size_t n = d->len;
     double value;
-    const int rule = clean_test(&c->rules, d->text, d->len, &value);
+    const int rule = clean_test(&c->rules, &text, &n, &value, c->count);
 
     (void)e;
     if (rule < 0) {
         c->kept++;
-        return corpus_write(&c->out, d, NULL, 0);
+        return corpus_write(&c->out, d, text == d->text ? NULL : text, n);
     }
-    c->count[rule]++;
     return corpus_doc_in_share(d, keep_dropped)
                ? write_dropped(&c->dropped, d, rule, value)
                : 0;
@@ -87,15 +88,17 @@ static int print_counts(const struct cleaning *c, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.clean/1");
 
-    table_columns(&t, "rule", "documents", NULL);
+    table_columns(&t, "rule", "documents", "lines", NULL);
     for (int i = 0; i < CLEAN_RULES; i++) {
         if (isnan(c->rules.limit[i]))
             continue;
         table_text(&t, clean_name[i]);
-        table_int(&t, c->count[i]);
+        table_int_or_none(&t, clean_is_of_lines(i) ? -1 : c->count[i]);
+        table_int_or_none(&t, clean_is_of_lines(i) ? c->count[i] : -1);
     }
     table_text(&t, "kept");
     table_int(&t, c->kept);
+    table_none(&t);
     return table_finish(&t, 0, &style, e);
 }
 

@@ -349,7 +349,7 @@ static void list_dropped(struct encoding *w, const int64_t *dropped)
 
     buf_printf(&lines, "clean %s\n", w->clean_hash);
     for (int i = 0; i < CLEAN_RULES; i++) {
-        sum += dropped[i];
+        sum += clean_is_of_lines(i) ? 0 : dropped[i];
         if (!isnan(w->clean.limit[i]))
             buf_printf(&lines, "dropped %s %g %lld\n", clean_name[i],
                        w->clean.limit[i], (long long)dropped[i]);
@@ -372,7 +372,7 @@ static int encode_to(struct encoding *w, struct sink *sink,
         w->in.from = &state->place;
         w->in.had = state->documents;
         for (int i = 0; i < CLEAN_RULES; i++)
-            w->in.had += state->dropped[i];
+            w->in.had += clean_is_of_lines(i) ? 0 : state->dropped[i];
         w->in.had_bad = state->bad;
     }
     if (corpus_open(&corpus, &w->in, e) < 0)

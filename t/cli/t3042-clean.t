@@ -64,7 +64,35 @@ fineweb.repeated_text_max = default|kept|lines 2 "abcd" "%0400d"
 fineweb.repeated_text_max = 0|dropped|lines 2 "abcd" "%0400d"
 fineweb.newlines_max = default|kept|words 10; echo "\\\\n\\\\n\\\\nx"
 fineweb.newlines_max = default|dropped|words 9; echo "\\\\n\\\\n\\\\n"
+c4.sentences_min = default|kept|echo "One. Two? Three! Four (it is). Five"
+c4.sentences_min = default|dropped|echo "One, e.g. this. Two? Three! Four."
+c4.lorem_ipsum_max = default|dropped|echo "A text with Lorem Ipsum in it."
+c4.lorem_ipsum_max = 1|kept|echo "A text with Lorem Ipsum in it."
+c4.curly_brackets_max = default|dropped|echo "if (x) { y }"
+c4.curly_brackets_max = off|kept|echo "if (x) { y }"
+c4.line_words_min = default|dropped|echo "two words"
+c4.line_words_min = 2|kept|echo "two words"
 END
+
+# left SETTING TEXT: what the rule leaves of a text
+left() {
+    printf '[c4]\n%s\n' "$1" >one.ini
+    printf '{"id": 1, "text": "%s", "n": 2}\n' "$2" >one.jsonl
+    gdata clean -q --rules one.ini one.jsonl 2>err | sed 's/.*"text": "\(.*\)", "n".*/\1/'
+}
+is "$(left 'line_end_marks_min = default' \
+    'It ends.\n It does not\r\nDoes it? \nSo it ends...\n\"Yes!\"')" \
+    'It ends.\nDoes it?\n\"Yes!\"' "lines that end in no terminal mark are removed"
+is "$(left 'line_citations_max = default' '[1] It is so.[23][edit] So? [x]')" \
+    'It is so. So? [x]' "citations are removed from a line"
+is "$(left 'line_javascript_max = 0' 'Enable JavaScript.\nIt is a text.')" \
+    'It is a text.' "lines with the word javascript are removed"
+is "$(left 'line_policies_max = 0' 'We use cookies.\nA text.\nThe Privacy Policy')" \
+    'A text.' "lines about cookies and terms are removed"
+is "$(left 'line_word_length_max = 5' 'These words.\nThese are it')" \
+    'These are it' "lines with a long word are removed"
+is "$(left 'line_words_min = 2' 'One\nOne two\n\n three four \n')" \
+    'One two\nthree four' "lines of few words are removed"
 
 # twice N LENGTH: a sequence of N words twice, and a word of so many letters
 twice() { awk -v n="$1" -v k="$2" 'BEGIN {
@@ -101,10 +129,10 @@ is "$(cat few.out)" "$(head -1 few.jsonl)" \
 is "$(cat few.out.dropped)" '{"rule":"length.words_min","value":2,"id": 2, "text": "one two"}
 {"rule":"empty","value":0,"id": 3, "text": "  \n\n  "}' \
     "what is dropped is written with the rule and its value"
-is "$(cat counts)" "rule	documents
-empty	1
-length.words_min	1
-kept	1" "the table counts what each rule dropped"
+is "$(cat counts)" "rule	documents	lines
+empty	1	
+length.words_min	1	
+kept	1	" "the table counts what each rule dropped"
 
 # a sample of what is dropped, and any reader
 awk 'BEGIN { srand(1); for (i = 0; i < 3000; i++) {
@@ -137,6 +165,11 @@ ok $? "a document that is kept keeps its bytes"
 
 # encode --clean: the same documents straight into shards
 gopher=$top/conf/clean-gopher.ini
+sed 's/end\./{ end./' many.jsonl | head -100 >c4.jsonl
+gdata clean -q -r "$top/conf/clean-c4.ini" -o c4.out many.jsonl c4.jsonl >counts 2>err
+ok $? "the rules of C4 clean a corpus"
+like counts "c4.line_end_marks_min		[1-9]" "the table counts removed lines"
+like counts "c4.sentences_min	[1-9]" "the table counts pages of few sentences"
 gdata bpe -q --vocab 400 -o tok many.jsonl 2>err
 # encode FOLDER [OPTION]... FILE
 encode() {
@@ -161,6 +194,15 @@ gdata clean -q --rules "$gopher" -o many.out many.jsonl >counts 2>err
 awk '$1 == "clean"; $1 == "dropped" { print $2, $4 }' direct/x.tokens.lock >got
 cmp want got >out 2>&1
 ok $? "the lock has the hash of the rules and what each dropped"
+cp c4.out left.jsonl
+encode kept4 left.jsonl && encode direct4 -j2 --clean "$top/conf/clean-c4.ini" \
+    many.jsonl c4.jsonl
+is $? 0 "encode removes lines by the rules of C4"
+for shard in kept4/*.bin; do
+    cmp "$shard" "direct4/${shard#*/}" || echo "$shard differs"
+done >out 2>&1
+is "$(ls kept4/*.bin | wc -l)$(cat out)" "$(ls direct4/*.bin | wc -l)" \
+    "the shards have the lines that clean keeps"
 gdata verify -T tok direct/x.tokens.lock >out 2>err
 is $? 0 "a lock with counts is verified"
 encode mixed -j2 --shuffle 7 --clean "$gopher" many.jsonl

@@ -151,6 +151,43 @@ def fineweb(rng):
     yield "\n \n\u00a0\n" + "Words that are here, and end.\n" * 3
 
 
+def c4(rng):
+    def page(*lines, more=5):
+        return "\n".join([*lines, *("This is one more line of it."
+                                    for _ in range(more))])
+
+    for n in near(5):  # sentences, in one line and in several
+        yield page(more=n)
+        yield " ".join(["One sentence of it is here."] * n)
+        yield " ".join(["He said \"no.\" "] * n) + "\ne.g. this is one, i.e. it?"
+        yield "\n".join(["Is (it) \u201cso?\u201d No! And... yes.)", "and so."] * n)
+    for end in (".", "?", "!", '"', "'", "...", "....", "\u2026", ":", ")", ".)",
+                "\u3002", ".\u201d", ". ", ".\u00a0", ".\x00", "..", "?.."):
+        for what in ("", "[1]", "[]", "[edit]", "[citation needed]", "[x]", "[",
+                     "[[2]]", " [3]", "[4", "[5] [6]"):
+            yield page("A line that ends so" + what + end, "And so" + end + what)
+            yield page(what + end + " begins so as a line.")
+    for n in near(3):
+        for between in (" ", "\u3000", "\t \t", "\xa0"):
+            yield page(between.join(words(rng, n)) + ".", "[1] [2] three.")
+    for n in near(1000, 1):
+        yield page("A word " + word(rng, n) + " here.", "As \u00e9" + "\u4e2d" * (
+            n - 2) + " here.", word(rng, n - 3) + "[1]. And here.")
+    for phrase in ("javascript", "JavaScript", "JAVASCRIPT", "java script",
+                   "lorem ipsum", "Lorem Ipsum", "lorem  ipsum", "{", "}", "{{",
+                   "terms of use", "Privacy Policy", "cookie policy",
+                   "uses cookies", "Use of Cookies", "use cookies", "usescookies",
+                   "privacy policies"):
+        for line in ("Here is {} in a line.", "Here is {} in it", "{}.", "{}",
+                     "{} lorem ipsum is there.", "A {} with javascript in it.",
+                     "The { and {} are here.", "We use cookies with { and {}."):
+            yield page(line.replace("{}", phrase))
+            yield page(line.replace("{}", phrase), more=4)
+    for end in ("\n", "\r\n", "\r", "\u2028", "\x0b", "\x1c", "\n\n", "\n \n"):
+        yield end.join(["A line of the text.", "no", "[7] Another one is here."] * 4)
+        yield end + end.join(["[8] A line of it.", " It ends. "] * 4) + end
+
+
 def web(rng, n):
     """Paragraphs, menus, lists and what else pages have."""
     vocabulary = [word(rng, 1 + int(rng.expovariate(0.2))) for _ in range(3000)]
@@ -192,20 +229,37 @@ def web(rng, n):
 
 def make(path):
     rng = random.Random(5)
-    texts = [*gopher(rng), *repetition(rng), *grams(rng), *fineweb(rng), *web(rng, 3000)]
+    texts = [*gopher(rng), *repetition(rng), *grams(rng), *fineweb(rng), *c4(rng),
+             *web(rng, 3000)]
     with open(path, "w", encoding="utf-8") as f:
         for i, text in enumerate(texts):
             json.dump({"id": i, "text": text}, f)
             f.write("\n")
 
 
+def sentences(line, language=None):
+    """Sentences end with a word that has a terminal mark at its end, unless a
+    small letter follows, and with the line."""
+    from datatrove.utils.text import TERMINAL_PUNCTUATION
+
+    out, ended = [], True
+    for w in line.split():
+        if ended and not (out and "a" <= w[0] <= "z"):
+            out.append("")
+        out[-1] += w
+        ended = (w.rstrip("\"')]\u2019\u201d") or w[0])[-1] in TERMINAL_PUNCTUATION
+    return out
+
+
 def filters():
+    import datatrove.pipeline.filters.c4_filters as c4f
     import datatrove.pipeline.filters.fineweb_quality_filter as fwf
     import datatrove.pipeline.filters.gopher_quality_filter as gqf
     import datatrove.pipeline.filters.gopher_repetition_filter as grf
 
     for module in (fwf, gqf, grf):
         module.split_into_words = lambda text, language=None: text.split()
+    c4f.split_into_sentences = sentences
     no_lines = dict.fromkeys(("dup_line_frac", "dup_para_frac",
                               "dup_line_char_frac", "dup_para_char_frac"))
     alone = {f"gram_{n}": grf.GopherRepetitionFilter(
@@ -214,7 +268,11 @@ def filters():
         for n, limit in GRAMS.items()}
     return {**alone, "gopher": gqf.GopherQualityFilter(),
             "repetition": grf.GopherRepetitionFilter(),
-            "fineweb": fwf.FineWebQualityFilter()}
+            "fineweb": fwf.FineWebQualityFilter(),
+            "c4": c4f.C4QualityFilter(),
+            "c4_open": c4f.C4QualityFilter(
+                filter_no_terminal_punct=False, remove_citations=False,
+                min_words_per_line=5, min_num_sentences=3)}
 
 
 def filter_documents(name, docs, out):

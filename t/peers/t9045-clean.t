@@ -12,11 +12,16 @@ clean=$top/t/peers/clean.py
 
 "$python" -B "$clean" make docs.jsonl 2>err
 ok $? "texts are made at each threshold"
-for set in gopher repetition fineweb gram_2 gram_3 gram_4 gram_5 gram_6 gram_7 \
+for set in c4 c4_open gopher repetition fineweb gram_2 gram_3 gram_4 gram_5 gram_6 gram_7 \
     gram_8 gram_9 gram_10; do
     # the section of this name, or a rule
     awk -v s="[${set%_*}]" 'FNR == 1 { on = 0 } /^\[/ { on = $0 == s } on' \
-        "$top/conf/clean-gopher.ini" "$top/conf/clean-fineweb.ini" >"$set.ini"
+        "$top/conf/clean-gopher.ini" "$top/conf/clean-fineweb.ini" \
+        "$top/conf/clean-c4.ini" >"$set.ini"
+    if [ $set = c4_open ]; then
+        sed -i -e '/citations\|marks/d' -e 's/words_min = 3/words_min = 5/' \
+            -e 's/sentences_min = 5/sentences_min = 3/' $set.ini
+    fi
     if [ "$set" != "${set#gram_}" ]; then
         echo "[repetition]" >"$set.ini"
         grep "_${set#gram_}_gram" "$top/conf/clean-gopher.ini" >>"$set.ini"
@@ -28,7 +33,7 @@ for set in gopher repetition fineweb gram_2 gram_3 gram_4 gram_5 gram_6 gram_7 \
     cut -d' ' -f2 theirs.why >>reasons
 done
 # what each filter of datatrove can say, except of empty texts
-is "$(sort -u reasons | tr '\n' ' ')" "char_dup_ratio \
+is "$(sort -u reasons | tr '\n' ' ')" "char_dup_ratio curly_bracket \
 dup_line_char_frac dup_line_frac dup_para_char_frac dup_para_frac \
 duplicated_10_n_grams duplicated_5_n_grams duplicated_6_n_grams \
 duplicated_7_n_grams duplicated_8_n_grams duplicated_9_n_grams \
@@ -36,5 +41,5 @@ gopher_above_avg_threshold gopher_below_alpha_threshold \
 gopher_below_avg_threshold gopher_enough_stop_words gopher_long_doc \
 gopher_short_doc gopher_too_many_bullets gopher_too_many_ellipsis \
 gopher_too_many_end_ellipsis gopher_too_many_hashes kept line_punct_ratio \
-list_ratio short_line_ratio top_2_gram top_3_gram top_4_gram " "each rule drops some of these documents"
+list_ratio lorem_ipsum short_line_ratio too_few_sentences top_2_gram top_3_gram top_4_gram " "each rule drops some of these documents"
 done_testing

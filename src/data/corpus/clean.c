@@ -20,12 +20,24 @@ const char *const clean_name[CLEAN_RULES] = {
 };
 
 static const struct rule {
-    enum { LEAST, MOST } kind;
+    enum { LEAST, MOST, LINE_LEAST, LINE_MOST } kind;
     const char *published, *source;
 } rules[CLEAN_RULES] = {
 #define RULE(id, name, ...) { __VA_ARGS__ },
 #include "data/corpus/clean_rules.def"
 };
+
+bool clean_is_of_lines(int rule)
+{
+    return rules[rule].kind >= LINE_LEAST;
+}
+
+/* False for NaN on one side. */
+static bool breaks(const struct clean *c, int rule, double value)
+{
+    return rules[rule].kind % 2 == LEAST ? value < c->limit[rule]
+                                         : value > c->limit[rule];
+}
 
 /* ---- files of rules ------------------------------------------------------ */
 
@@ -59,12 +71,18 @@ int clean_load(struct clean *c, const char *path, struct err *e)
                                          .type = CONF_TEXT,
                                          .at = (size_t)i * sizeof *text,
                                          .value = "off" };
-    c->grams = (struct grams){ .joined = BUF_INIT };
+    *c = (struct clean){ .kept = BUF_INIT,
+                         .lower = BUF_INIT,
+                         .grams = { .joined = BUF_INIT } };
     conf_init(&f, table, text);
     text[CLEAN_EMPTY] = rules[CLEAN_EMPTY].published;
     ret = conf_read(&f, path, false, e);
     for (int i = 0; i < CLEAN_RULES && ret == 0; i++)
         ret = read_limit(&c->limit[i], &f, i, text[i], e);
+    for (int i = CLEAN_CITATIONS; i <= CLEAN_SENTENCES; i++)
+        c->edits |= !isnan(c->limit[i]);
+    if (c->edits && !(c->limit[CLEAN_SENTENCES] >= 1))
+        c->limit[CLEAN_SENTENCES] = 1; /* something must be left */
     conf_clear(&f);
     return ret;
 }
@@ -89,7 +107,10 @@ static const char stop_words[][5] = { "the", "be",   "to",   "of",
 
 struct counts {
     struct grams *grams;
-    const char *first, *last; /* of the text without white space around it */
+    struct clean *edits; /* by C4's rules of lines; or NULL */
+    double values[CLEAN_RULES];
+    size_t line_words, longest; /* of the line; in characters */
+    const char *first, *last;   /* of the text without white space around it */
     size_t chars, lines;
     size_t letters;            /* words with a letter */
     size_t plain, plain_chars; /* words that are not only punctuation */
@@ -155,13 +176,27 @@ static void add_word(struct grams *g, const char *word, size_t len,
                                    .repeats = true };
 }
 
-/* Count the line between its first word and its last one, if it has any. */
-static void count_line(struct counts *k, const uint8_t *s, const uint8_t *end)
+struct word {
+    size_t chars;
+    unsigned has; /* the classes of its characters */
+};
+
+/* Skip a word, or white space; returns its end. */
+static const uint8_t *skip_word(struct word *w, const uint8_t *p,
+                                const uint8_t *end, bool is_space)
 {
-    k->lines++;
-    k->bullets += begins_with(s, end, "-") || begins_with(s, end, "\u2022");
-    k->cut += end - s >= 3 && (begins_with(end - 3, end, "...") ||
-                               begins_with(end - 3, end, "\u2026"));
+    while (p < end) {
+        uint32_t c;
+        const size_t n = utf8_decode(p, end, &c);
+        const unsigned class = class_of(c);
+
+        if ((class == IS_SPACE) != is_space)
+            break;
+        w->has |= class;
+        w->chars++;
+        p += n;
+    }
+    return p;
 }
 
 /* Skip a word, and count it. */
@@ -169,26 +204,18 @@ static const uint8_t *read_word(struct counts *k, const uint8_t *p,
                                 const uint8_t *end)
 {
     const uint8_t *const begin = p;
-    size_t chars = 0, len;
-    unsigned has = 0;
+    struct word w = { 0 };
+    size_t len;
 
-    while (p < end) {
-        uint32_t c;
-        const size_t n = utf8_decode(p, end, &c);
-        const unsigned class = class_of(c);
-
-        if (class == IS_SPACE)
-            break;
-        has |= class;
-        chars++;
-        p += n;
-    }
+    p = skip_word(&w, p, end, false);
     len = (size_t)(p - begin);
-    add_word(k->grams, (const char *)begin, len, chars);
-    k->chars += chars;
-    k->letters += (has & IS_LETTER) != 0;
-    k->plain += (has & IS_PLAIN) != 0;
-    k->plain_chars += has & IS_PLAIN ? chars : 0;
+    add_word(k->grams, (const char *)begin, len, w.chars);
+    k->chars += w.chars;
+    k->line_words++;
+    k->longest = w.chars > k->longest ? w.chars : k->longest;
+    k->letters += (w.has & IS_LETTER) != 0;
+    k->plain += (w.has & IS_PLAIN) != 0;
+    k->plain_chars += w.has & IS_PLAIN ? w.chars : 0;
     for (size_t i = 0; len <= 4 && i < sizeof stop_words / 5; i++)
         k->stop_words |= (unsigned)(*begin == (uint8_t)*stop_words[i] &&
                                     memcmp(begin, stop_words[i], len) == 0 &&
@@ -197,10 +224,162 @@ static const uint8_t *read_word(struct counts *k, const uint8_t *p,
     return p;
 }
 
-static struct counts read_text(struct grams *g, const uint8_t *p, size_t n)
+/* How often one of some texts, with '|' between them, occurs. */
+static double count_of(const char *s, size_t n, const char *what)
 {
-    const uint8_t *const end = p + n, *first = p, *last = p; /* of a line */
-    struct counts k = { .grams = g };
+    double count = 0;
+
+    for (size_t len; *what; what += len + (what[len] == '|')) {
+        len = strcspn(what, "|");
+        for (const char *p = s; (p = memmem(p, n - (size_t)(p - s), what, len));
+             count++)
+            p += len;
+    }
+    return count;
+}
+
+/* ---- lines, and what C4 keeps of them ------------------------------------ */
+
+/* The length of a citation at s, such as "[12]", or 0. */
+static size_t citation_at(const uint8_t *s, const uint8_t *end)
+{
+    const uint8_t *p = s + 1;
+
+    if (begins_with(p, end, "edit]") || begins_with(p, end, "citation needed]"))
+        return *p == 'e' ? 6 : 17;
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    return p < end && *p == ']' ? (size_t)(p + 1 - s) : 0;
+}
+
+/* Append a line without its citations; returns their number. */
+static double add_uncited(struct buf *b, const uint8_t *s, const uint8_t *end)
+{
+    double count = 0;
+
+    while (s < end) {
+        const uint8_t *at = memchr(s, '[', (size_t)(end - s));
+        const size_t n = at ? citation_at(at, end) : 0;
+
+        at = at ? at + (n == 0) : end; /* with a bracket that begins none */
+        buf_add(b, s, (size_t)(at - s));
+        s = at + n;
+        count += n > 0;
+    }
+    return count;
+}
+
+/* Does a word end in a terminal mark, and maybe quotation marks and brackets
+ * after it? */
+static bool ends_sentence(const uint8_t *s, size_t n)
+{
+    size_t len;
+    uint32_t c;
+
+    do {
+        c = boundary_last_char(s, n, &len);
+        n -= len;
+    } while (n > 0 && (c == 0x2019 || c == 0x201d ||
+                       (c < 0x80 && memchr("\"')]", (int)c, 4))));
+    return in_ranges(unicode_terminal, c);
+}
+
+/* A sentence ends with a word that does, unless a small letter of ASCII begins
+ * the next one, and with the line. */
+static double count_sentences(const char *line, size_t n)
+{
+    const uint8_t *s = (const uint8_t *)line, *const end = s + n;
+    size_t count = 0;
+    bool ended = true;
+    struct word w = { 0 };
+
+    while ((s = skip_word(&w, s, end, true)) < end) {
+        const uint8_t *const word = s;
+
+        count += ended && (count == 0 || *s < 'a' || *s > 'z');
+        s = skip_word(&w, s, end, false);
+        ended = ends_sentence(word, (size_t)(s - word));
+    }
+    return (double)count;
+}
+
+/* What a rule compares of a line, of which there is a copy in lower case if it
+ * is searched. */
+static double measure_line(const struct counts *k, enum clean_rule rule,
+                           const char *s, size_t n)
+{
+    static const char *const phrases[CLEAN_RULES] = {
+        [CLEAN_LOREM_IPSUM] = "lorem ipsum",
+        [CLEAN_JAVASCRIPT] = "javascript",
+        [CLEAN_BRACKETS] = "{",
+        [CLEAN_POLICIES] = "terms of use|privacy policy|cookie policy|"
+                           "uses cookies|use of cookies|use cookies",
+    };
+
+    if (rule == CLEAN_LINE_LETTERS)
+        return (double)k->longest;
+    if (rule == CLEAN_LINE_WORDS)
+        return (double)k->line_words;
+    if (rule == CLEAN_LINE_MARKS)
+        return n > 0 && s[n - 1] && strchr(".?!\"'", s[n - 1]) &&
+               (n < 3 || memcmp(s + n - 3, "...", 3) != 0);
+    return count_of(k->edits->lower.s, n, phrases[rule]);
+}
+
+/* Keep a line, or what remains of it, unless a rule removes it. */
+static void keep_line(struct counts *k, const uint8_t *s, const uint8_t *end)
+{
+    struct buf *const kept = &k->edits->kept, *const lower = &k->edits->lower;
+    const size_t had = kept->len;
+
+    if (breaks(k->edits, CLEAN_CITATIONS, add_uncited(kept, s, end))) {
+        k->edits->count[CLEAN_CITATIONS]++;
+    } else {
+        buf_trim(kept, had);
+        buf_add(kept, s, (size_t)(end - s));
+    }
+    for (int i = CLEAN_LINE_LETTERS; i < CLEAN_SENTENCES; i++) {
+        double value;
+
+        if (i == CLEAN_LOREM_IPSUM) {
+            buf_trim(lower, 0);
+            buf_add(lower, kept->s + had, kept->len - had);
+            for (size_t at = 0; at < lower->len; at++)
+                lower->s[at] |= (lower->s[at] >= 'A' && lower->s[at] <= 'Z')
+                                << 5;
+        }
+        value = measure_line(k, i, kept->s + had, kept->len - had);
+        if (!clean_is_of_lines(i)) {
+            k->values[i] += value;
+        } else if (breaks(k->edits, i, value)) {
+            k->edits->count[i] += s < end;
+            buf_trim(kept, had);
+            return;
+        }
+    }
+    k->values[CLEAN_SENTENCES] +=
+        count_sentences(kept->s + had, kept->len - had);
+    buf_char(kept, '\n');
+}
+
+/* Count the line between its first word and its last one, if it has any. */
+static void count_line(struct counts *k, const uint8_t *s, const uint8_t *end)
+{
+    k->lines++;
+    k->bullets += begins_with(s, end, "-") || begins_with(s, end, "\u2022");
+    k->cut += end - s >= 3 && (begins_with(end - 3, end, "...") ||
+                               begins_with(end - 3, end, "\u2026"));
+    if (k->edits)
+        keep_line(k, s, end);
+    k->line_words = k->longest = 0;
+}
+
+static struct counts read_text(struct grams *g, struct clean *edits,
+                               const char *text, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)text, *const end = p + n;
+    const uint8_t *first = p, *last = p; /* of a line */
+    struct counts k = { .grams = g, .edits = edits };
     bool in_line = false;
 
     buf_trim(&g->joined, 0);
@@ -235,16 +414,6 @@ static struct counts read_text(struct grams *g, const uint8_t *p, size_t n)
     if (in_line)
         count_line(&k, first, last);
     return k;
-}
-
-static double count_of(const char *s, size_t n, const char *what)
-{
-    const char *const end = s + n;
-    double count = 0;
-
-    for (; (s = memmem(s, (size_t)(end - s), what, strlen(what))); count++)
-        s += strlen(what);
-    return count;
 }
 
 /* ---- repeated paragraphs and lines, and lines of FineWeb ----------------- */
@@ -360,8 +529,7 @@ static void begin_slots(struct grams *g)
     for (g->slots = 16; g->slots < 4 * g->n;)
         g->slots *= 2;
     if (g->slots > g->slots_room) {
-        free(g->slot);
-        g->slot = xcalloc(g->slots, sizeof *g->slot);
+        g->slot = xrealloc(g->slot, g->slots, sizeof *g->slot);
         g->slots_room = g->slots;
     }
     memset(g->slot, 0, g->slots * sizeof *g->slot);
@@ -449,61 +617,84 @@ static size_t repeated_grams(struct grams *g, size_t n)
     begin_slots(g);
     for (size_t i = 0; i + n <= g->n;) {
         const struct gram *const w = &g->word[i];
+        const bool is_first = (!w->repeats && w[n].at - w->at >= WINDOW) ||
+                              first_like(g, i, hash_of(w, n)) == i;
 
-        if ((!w->repeats && w[n].at - w->at >= WINDOW) ||
-            first_like(g, i, hash_of(w, n)) == i) {
-            i++;
-        } else {
-            chars += w[n].before - w->before;
-            i += n;
-        }
+        chars += is_first ? 0 : w[n].before - w->before;
+        i += is_first ? 1 : n;
     }
     return chars;
 }
 
-int clean_test(struct clean *c, const char *text, size_t n, double *value)
+static void measure_words(struct counts *k, const char *text, size_t n)
 {
-    const struct counts k = read_text(&c->grams, (const uint8_t *)text, n);
-    const double words = (double)c->grams.n, lines = (double)k.lines;
-    const double length = (double)k.plain_chars / (double)k.plain;
-    double values[CLEAN_RULES] = {
-        [CLEAN_EMPTY] = words,
-        [CLEAN_CHARACTERS_MIN] = (double)k.chars,
-        [CLEAN_CHARACTERS_MAX] = (double)k.chars,
-        [CLEAN_WORDS_MIN] = words,
-        [CLEAN_WORDS_MAX] = words,
-        [CLEAN_GOPHER_MIN] = (double)k.plain,
-        [CLEAN_GOPHER_MAX] = (double)k.plain,
-        [CLEAN_SHORT_WORDS] = length,
-        [CLEAN_LONG_WORDS] = length,
-        [CLEAN_HASH_SIGNS] = count_of(text, n, "#") / words,
-        [CLEAN_ELLIPSES] =
-            (count_of(text, n, "...") + count_of(text, n, "\u2026")) / words,
-        [CLEAN_BULLETS] = (double)k.bullets / lines,
-        [CLEAN_CUT_LINES] = (double)k.cut / lines,
-        [CLEAN_LETTERS] = (double)k.letters / words,
-        [CLEAN_STOP_WORDS] = __builtin_popcount(k.stop_words),
-    };
+    const double words = (double)k->grams->n, lines = (double)k->lines;
+    double *const v = k->values;
 
+    v[CLEAN_EMPTY] = v[CLEAN_WORDS_MIN] = v[CLEAN_WORDS_MAX] = words;
+    v[CLEAN_CHARACTERS_MIN] = v[CLEAN_CHARACTERS_MAX] = (double)k->chars;
+    v[CLEAN_GOPHER_MIN] = v[CLEAN_GOPHER_MAX] = (double)k->plain;
+    v[CLEAN_SHORT_WORDS] = v[CLEAN_LONG_WORDS] =
+        (double)k->plain_chars / (double)k->plain;
+    v[CLEAN_HASH_SIGNS] = count_of(text, n, "#") / words;
+    v[CLEAN_ELLIPSES] = count_of(text, n, "...|\u2026") / words;
+    v[CLEAN_BULLETS] = (double)k->bullets / lines;
+    v[CLEAN_CUT_LINES] = (double)k->cut / lines;
+    v[CLEAN_LETTERS] = (double)k->letters / words;
+    v[CLEAN_STOP_WORDS] = __builtin_popcount(k->stop_words);
+}
+
+/* Go on with the lines that are kept, without white space around them. */
+static void take_kept(struct clean *c, struct counts *k, const char **text,
+                      size_t *n)
+{
+    struct counts rest = { .first = c->kept.s,
+                           .last = c->kept.s + c->kept.len - 1 };
+
+    if (c->kept.len == *n + 1 && memcmp(c->kept.s, *text, *n) == 0)
+        return;
+    do {
+        *text = rest.first;
+        *n = (size_t)(rest.last - rest.first);
+        rest = read_text(&c->grams, NULL, *text, *n);
+    } while (rest.last - rest.first < (ptrdiff_t)*n);
+    measure_pieces(rest.values, &rest, *text, *n);
+    *k = rest;
+}
+
+int clean_test(struct clean *c, const char **text, size_t *n, double *value,
+               int64_t count[CLEAN_RULES])
+{
+    struct counts k;
+
+    c->count = count;
+    buf_trim(&c->kept, 0);
+    k = read_text(&c->grams, c->edits ? c : NULL, *text, *n);
+    measure_words(&k, *text, *n);
     for (int i = 0; i < CLEAN_RULES; i++) {
         if (i == CLEAN_PARAGRAPHS)
-            measure_pieces(values, &k, text, n);
-        if (isnan(c->limit[i]))
+            measure_pieces(k.values, &k, *text, *n);
+        if (i == CLEAN_END_LINES && c->edits)
+            take_kept(c, &k, text, n);
+        if (isnan(c->limit[i]) || clean_is_of_lines(i))
             continue;
-        *value = values[i]; /* comparisons with NaN are false */
+        *value = k.values[i];
         if (i >= CLEAN_TOP_2 && i <= CLEAN_GRAMS_10)
             *value = (double)(i < CLEAN_GRAMS_5 ? top_grams : repeated_grams)(
                          &c->grams, (size_t)(i - CLEAN_TOP_2 + 2)) /
                      (double)k.chars;
-        if (rules[i].kind == LEAST ? *value < c->limit[i]
-                                   : *value > c->limit[i])
+        if (breaks(c, i, *value)) {
+            count[i]++;
             return i;
+        }
     }
     return -1;
 }
 
 void clean_clear(struct clean *c)
 {
+    buf_clear(&c->kept);
+    buf_clear(&c->lower);
     buf_clear(&c->grams.joined);
     FREE(c->grams.word, c->grams.slot);
 }

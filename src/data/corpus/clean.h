@@ -15,7 +15,7 @@
  *
  *      if (clean_load(&rules, "clean-gopher.ini", e) < 0)
  *          return -1;
- *      if (clean_test(&rules, text, n, &value) < 0)
+ *      if (clean_test(&rules, &text, &n, &value, count) < 0)
  *          use(text, n);
  *      clean_clear(&rules);
  *
@@ -31,8 +31,13 @@ enum clean_rule {
 
 extern const char *const clean_name[CLEAN_RULES]; /* "section.key" */
 
+bool clean_is_of_lines(int rule);
+
 struct clean {
     double limit[CLEAN_RULES]; /* NaN: the rule does not apply */
+    bool edits;                /* does one of C4's? */
+    struct buf kept, lower;    /* what these keep; a line in lower case */
+    int64_t *count;            /* of clean_test() */
     struct grams {
         struct buf joined; /* all words of the last document */
         struct gram *word; /* and the end of the last one */
@@ -48,7 +53,10 @@ int clean_load(struct clean *, const char *path, struct err *);
 /* One that has tested nothing may be copied, for another thread.
  *
  * The first rule that a document breaks, or -1; *value is what this rule
- * compares with its limit. */
-int clean_test(struct clean *, const char *text, size_t n, double *value);
+ * compares with its limit.  It is counted in count[rule], and so are the lines
+ * that rules of lines remove.  If the document is kept, *text becomes what they
+ * leave of it, which is valid until the next call. */
+int clean_test(struct clean *, const char **text, size_t *n, double *value,
+               int64_t count[CLEAN_RULES]);
 
 void clean_clear(struct clean *);

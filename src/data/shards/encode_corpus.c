@@ -170,12 +170,11 @@ static int subset_of(const struct block_task *t, const struct corpus_doc *d,
     return d->begins ? subset_of_hash(t->conf, d) : ENCODE_SAME;
 }
 
-/* Is the document dropped by a rule, which is then counted?  Or -1. */
-static int drop_doc(const struct block_task *t, const struct corpus_doc *d,
+/* Is the document dropped by a rule?  1, -1, or 0, with what remains of it. */
+static int drop_doc(const struct block_task *t, struct corpus_doc *d,
                     struct err *e)
 {
     double value;
-    int rule;
 
     if (!t->rules)
         return 0;
@@ -184,10 +183,7 @@ static int drop_doc(const struct block_task *t, const struct corpus_doc *d,
                        "%s:%lld: this document is too long for --clean; "
                        "gdata clean writes it as JSON Lines",
                        t->from->file, (long long)d->line);
-    rule = clean_test(t->rules, d->text, d->len, &value);
-    if (rule >= 0)
-        t->to->dropped[rule]++;
-    return rule >= 0;
+    return clean_test(t->rules, &d->text, &d->len, &value, t->to->dropped) >= 0;
 }
 
 static int encode_doc(const struct block_task *t, const struct corpus_doc *d,
@@ -251,10 +247,10 @@ static int encode_block(struct encoder *enc, struct clean *rules,
     r->text = 0;
     memset(r->dropped, 0, sizeof r->dropped);
     for (size_t i = 0; i < b->n; i++) {
-        const int drops = drop_doc(&t, &b->doc[i], e);
+        struct corpus_doc doc = b->doc[i];
+        const int drops = drop_doc(&t, &doc, e);
 
-        if (drops < 0 ||
-            (!drops && encode_doc(&t, &b->doc[i], at + r->text, e) < 0))
+        if (drops < 0 || (!drops && encode_doc(&t, &doc, at + r->text, e) < 0))
             return -1;
         r->text += (int64_t)b->doc[i].len;
     }

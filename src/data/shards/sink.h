@@ -51,7 +51,7 @@ struct sink_conf {
 struct sink_state {
     struct corpus_place place;
     int64_t documents, bad, text, tokens; /* so far; bad lines */
-    int64_t dropped[CLEAN_RULES];         /* documents, by rule */
+    int64_t dropped[CLEAN_RULES];         /* documents or lines, by rule */
     int subset;                           /* of an incomplete document */
 };
 
