@@ -322,23 +322,6 @@ int history_load(struct history *h, const struct run_info *run, const char *key,
     return 0;
 }
 
-/* A block of an outline counts with all of its points, as if each of them had
- * the mean of the block. */
-static void ema_outline(const struct history *h, double beta, double *out)
-{
-    double mean = 0, weight = 0;
-
-    for (size_t i = 0; i < h->n; i++) {
-        const double kept = pow(beta, h->weight[i]);
-
-        if (h->weight[i]) {
-            mean = kept * mean + (1 - kept) * h->mean[i];
-            weight = kept * weight + (1 - kept);
-        }
-        out[i] = isfinite(h->y[i]) ? mean / weight : h->y[i];
-    }
-}
-
 /* The mean of the block whose first point is i; of a large one without its
  * extremes, so that a spike does not count. */
 static double calm_mean(const struct history *h, size_t i)
@@ -414,7 +397,7 @@ const double *history_smooth(struct history *h, const struct smooth *how)
     else if (how->kind == SMOOTH_GAUSS)
         gauss_outline(h, how->amount, h->smooth);
     else
-        ema_outline(h, how->amount, h->smooth);
+        smooth_ema(how->amount, h->y, h->mean, h->weight, h->smooth, h->n);
     return h->smooth;
 }
 

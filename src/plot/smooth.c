@@ -40,17 +40,19 @@ bool smooth_parse(const char *text, struct smooth *out)
     return false;
 }
 
-static void ema(double beta, const double *in, double *out, size_t n)
+void smooth_ema(double beta, const double *in, const double *block,
+                const uint32_t *points, double *out, size_t n)
 {
     double mean = 0, weight = 0;
 
     for (size_t i = 0; i < n; i++) {
-        out[i] = in[i];
-        if (!isfinite(in[i]))
-            continue;
-        mean = beta * mean + (1 - beta) * in[i];
-        weight = beta * weight + (1 - beta);
-        out[i] = mean / weight;
+        const double kept = points ? pow(beta, points[i]) : beta;
+
+        if (points ? points[i] > 0 : isfinite(in[i])) {
+            mean = kept * mean + (1 - kept) * (block ? block[i] : in[i]);
+            weight = kept * weight + (1 - kept);
+        }
+        out[i] = isfinite(in[i]) ? mean / weight : in[i];
     }
 }
 
@@ -280,7 +282,7 @@ void smooth_apply(const struct smooth *s, const double *in, double *out,
                   size_t n)
 {
     if (s->kind == SMOOTH_EMA)
-        ema(s->amount, in, out, n);
+        smooth_ema(s->amount, in, NULL, NULL, out, n);
     else if (s->kind == SMOOTH_MA)
         ma((size_t)s->amount, in, out, n);
     else if (s->kind == SMOOTH_GAUSS)

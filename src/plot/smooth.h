@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * smooth - moving averages of a curve
@@ -35,6 +36,10 @@ bool smooth_parse(const char *text, struct smooth *out);
 /* The two arrays must differ. */
 void smooth_apply(const struct smooth *, const double *in, double *out,
                   size_t n);
+/* An exponential moving average of points, or, if `points` is not NULL, of an
+ * outline: a block counts with all of its points, as if each had its mean. */
+void smooth_ema(double beta, const double *in, const double *block,
+                const uint32_t *points, double *out, size_t n);
 /* The sigma of a point after `before` others: at most a third of them. */
 double smooth_early(double sigma, double before);
 /* About how many points a value averages. */
