@@ -124,7 +124,6 @@ int output_check(const struct request *, struct err *);
 int output_figure(struct figure *, const struct table *summary,
                   const struct request *, struct err *);
 
-/* The program gplot, and one with only its commands that draw a figure: no
- * others may stand in the stamp of one, which may come from anybody. */
-const struct program *plot_program(void);
-const struct program *plot_program_figures(void);
+/* The program gplot, or only its commands that draw a figure: no others may
+ * stand in the stamp of one, which may come from anybody. */
+const struct program *plot_program(bool figures);

@@ -7,5 +7,5 @@
 
 int main(int argc, char **argv)
 {
-    return program_main(plot_program(), argc, argv);
+    return program_main(plot_program(false), argc, argv);
 }

@@ -23,39 +23,25 @@ static void describe(void)
 }
 
 static const struct cmd *const others[] = { FIGURE_CMDS(FIGURE_ADDRESS) NULL };
-static const struct cmd *all[COMMANDS], *figures[COMMANDS];
 
-static void list(void)
+const struct program *plot_program(bool figures)
 {
-    size_t n = 0, m = 0;
+    static const struct cmd *cmds[2][COMMANDS];
+    static const struct program program[] = {
+        { .name = "gplot",
+          .summary = "Draw figures of training runs.",
+          .cmds = cmds[0],
+          .describe = describe },
+        { .name = "gplot", .cmds = cmds[1] },
+    };
+    size_t n = 0;
 
     for (const struct curve_kind *k = curve_kinds; k->cmd.name; k++)
-        all[n++] = figures[m++] = &k->cmd;
+        cmds[figures][n++] = &k->cmd;
     for (int i = 0; others[i]; i++) {
         assert(n < COMMANDS - 1);
-        all[n++] = others[i];
-        if (others[i]->run == figure_main)
-            figures[m++] = others[i];
+        if (!figures || others[i]->run == figure_main)
+            cmds[figures][n++] = others[i];
     }
-}
-
-const struct program *plot_program(void)
-{
-    static const struct program program = {
-        .name = "gplot",
-        .summary = "Draw figures of training runs.",
-        .cmds = all,
-        .describe = describe,
-    };
-
-    list();
-    return &program;
-}
-
-const struct program *plot_program_figures(void)
-{
-    static const struct program program = { .name = "gplot", .cmds = figures };
-
-    list();
-    return &program;
+    return &program[figures];
 }

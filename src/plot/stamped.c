@@ -61,7 +61,7 @@ static int draw_again(const struct stamp *s, const char *first,
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->word[i], "--watch") != 0)
             argv[n++] = s->word[i];
-    ret = program_call(plot_program_figures(), argv, &limits, run, e);
+    ret = program_call(plot_program(true), argv, &limits, run, e);
     FREE(output, argv);
     return ret;
 }
