@@ -263,38 +263,19 @@ int sweep_axis_add(struct sweep *s, const struct sweep_axis *axis,
     return axis->random ? 0 : space_axis(s, &s->axis[i], e);
 }
 
-static int add_assignment(struct sweep *s, const char *assignment,
-                          const char *where, bool random, struct err *e)
+/* An axis of the grid, or of [random]. */
+static int add_axis(struct sweep *s, bool random, const char *key,
+                    const char *text, const char *where, struct err *e)
 {
-    const char *equals = strchr(assignment, '=');
-    struct sweep_axis a = { .random = random };
-    const char *text, *when;
+    const char *when = strstr(text, " if ");
+    struct sweep_axis a = { .key = arena_strdup(&s->mem, key),
+                            .where = arena_strdup(&s->mem, where),
+                            .random = random };
 
-    if (!equals || equals == assignment)
-        return err_set(e, ERR_USAGE, "%s: expects section.key=values, not '%s'",
-                       where, assignment);
-    a.key = trimmed(&s->mem, assignment, (size_t)(equals - assignment));
-    a.where = arena_strdup(&s->mem, where);
-    text = equals + 1;
-    when = strstr(text, " if ");
     if (when && parse_condition(s, when + 4, &a, e) < 0)
         return -1;
     text = trimmed(&s->mem, text, when ? (size_t)(when - text) : strlen(text));
-    if (parse_range(s, text, &a, e) < 0)
-        return -1;
-    return sweep_axis_add(s, &a, e);
-}
-
-int sweep_grid(struct sweep *s, const char *assignment, const char *where,
-               struct err *e)
-{
-    return add_assignment(s, assignment, where, false, e);
-}
-
-int sweep_random(struct sweep *s, const char *assignment, const char *where,
-                 struct err *e)
-{
-    return add_assignment(s, assignment, where, true, e);
+    return parse_range(s, text, &a, e) < 0 ? -1 : sweep_axis_add(s, &a, e);
 }
 
 const char *sweep_value_at(struct sweep *s, const struct sweep_axis *a,
@@ -383,31 +364,29 @@ int sweep_put(struct sweep *s, const char *key, const char *value,
     return 0;
 }
 
-int sweep_set(struct sweep *s, const char *assignment, const char *where,
-              struct err *e)
+int sweep_assign(struct sweep *s, enum sweep_part part, const char *assignment,
+                 const char *where, struct err *e)
 {
     const char *equals = strchr(assignment, '=');
     const char *key;
 
     if (!equals || equals == assignment)
-        return err_set(e, ERR_USAGE, "%s expects section.key=value, not '%s'",
+        return err_set(e, ERR_USAGE, "%s: expects section.key=value, not '%s'",
                        where, assignment);
-    key = arena_strndup(&s->mem, assignment, (size_t)(equals - assignment));
-    return sweep_put(s, key, equals + 1, where, e);
+    key = trimmed(&s->mem, assignment, (size_t)(equals - assignment));
+    return part == SWEEP_SET
+               ? sweep_put(s, key, equals + 1, where, e)
+               : add_axis(s, part == SWEEP_RANDOM, key, equals + 1, where, e);
 }
 
 static int read_setting(void *arg, const char *key, const char *value,
                         const char *where, struct err *e)
 {
-    struct sweep *s = arg;
-    const bool grid = strncmp(key, "grid.", 5) == 0;
-    const char *text;
-
-    if (!grid && strncmp(key, "random.", 7) != 0)
-        return sweep_put(s, key, value, where, e);
-    text = arena_printf(&s->mem, "%s=%s", strchr(key, '.') + 1, value);
-    return grid ? sweep_grid(s, text, where, e)
-                : sweep_random(s, text, where, e);
+    if (strncmp(key, "grid.", 5) == 0)
+        return add_axis(arg, false, key + 5, value, where, e);
+    if (strncmp(key, "random.", 7) == 0)
+        return add_axis(arg, true, key + 7, value, where, e);
+    return sweep_put(arg, key, value, where, e);
 }
 
 /* A relative base is relative to the folder of the file that has it. */
@@ -473,10 +452,9 @@ static int add_seeds(struct sweep *s, struct err *e)
     for (size_t i = 0; i < s->n_sets; i++)
         if (strcmp(s->set[i].key, s->seed_key) == 0)
             num_int(s->set[i].value, &first);
-    buf_printf(&list, "%s=", s->seed_key);
     for (int64_t i = 0; i < s->seeds; i++)
         buf_printf(&list, "%s%lld", i ? "," : "", (long long)(first + i));
-    ret = sweep_grid(s, list.s, "sweep.seeds", e);
+    ret = add_axis(s, false, s->seed_key, list.s, "sweep.seeds", e);
     buf_clear(&list);
     return ret;
 }
@@ -591,6 +569,7 @@ int sweep_expand(struct sweep *s, struct err *e)
             each = a->n;
         else
             count *= (double)a->n;
+        s->keys = i ? arena_printf(&s->mem, "%s %s", s->keys, a->key) : a->key;
     }
     if (count * (double)each > SWEEP_MAX_CELLS)
         return err_set(e, ERR_USAGE,

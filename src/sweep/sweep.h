@@ -14,7 +14,7 @@
  *
  *      sweep_init(&s, "train.seed");
  *      if (sweep_read(&s, "conf/sweep-lr.ini", e) < 0 ||
- *          sweep_grid(&s, "optim.lr=1e-2,1e-3", "--grid", e) < 0 ||
+ *          sweep_assign(&s, SWEEP_GRID, "lr=1e-2,1e-3", "--grid", e) < 0 ||
  *          sweep_expand(&s, e) < 0)
  *          return -1;
  *      for (i = 0; i < s.n_cells; i++)
@@ -118,6 +118,7 @@ struct sweep {
 
     struct sweep_axis *axis; /* that of the seed, if any, is the last */
     size_t n_axes, room_axes;
+    const char *keys; /* of the axes, with spaces between them */
     struct sweep_cell *cell;
     size_t n_cells, n_groups;
     size_t *slot, n_slots, n_placed; /* cells by hash, counted from 1 */
@@ -131,9 +132,9 @@ void sweep_init(struct sweep *, const char *seed_key);
 int sweep_read(struct sweep *, const char *path, struct err *);
 /* Add "key=value,value" to [grid] or [random], or change a setting by
  * "key=value"; `where` is the file and line, or the option, for errors. */
-typedef int sweep_fn(struct sweep *, const char *assignment, const char *where,
-                     struct err *);
-sweep_fn sweep_grid, sweep_random, sweep_set;
+enum sweep_part { SWEEP_GRID, SWEEP_RANDOM, SWEEP_SET };
+int sweep_assign(struct sweep *, enum sweep_part, const char *assignment,
+                 const char *where, struct err *);
 /* Add what a file or an option says: an axis, of the grid or random as the new
  * axis says, or a setting. */
 int sweep_axis_add(struct sweep *, const struct sweep_axis *, struct err *);

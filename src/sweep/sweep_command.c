@@ -115,33 +115,20 @@ static int submit_job(const char *path, const char *cells, struct err *e)
 /* ---- the sweep --------------------------------------------------------- */
 
 /* The options that describe the sweep, each given any number of times. */
-enum { PARTS = 3 };
-
-struct part {
-    const char *option;
-    const struct opt_list *list;
-    sweep_fn *add;
+static const char *const part_options[] = {
+    [SWEEP_GRID] = "--grid", [SWEEP_RANDOM] = "--random", [SWEEP_SET] = "--set"
 };
-
-static void list_parts(const struct sweep_command *c, struct part out[PARTS])
-{
-    out[0] = (struct part){ "--grid", &c->grids, sweep_grid };
-    out[1] = (struct part){ "--random", &c->randoms, sweep_random };
-    out[2] = (struct part){ "--set", &c->sets, sweep_set };
-}
 
 int sweep_command_read(struct sweep_run *s, const struct sweep_command *c,
                        struct err *e)
 {
     struct sweep *w = &s->sweep;
-    struct part part[PARTS];
 
     if (c->file && sweep_read(w, c->file, e) < 0)
         return -1;
-    list_parts(c, part);
-    for (int k = 0; k < PARTS; k++)
-        for (size_t i = 0; i < part[k].list->n; i++)
-            if (part[k].add(w, part[k].list->item[i], part[k].option, e) < 0)
+    for (enum sweep_part k = 0; k <= SWEEP_SET; k++)
+        for (size_t i = 0; i < c->part[k].n; i++)
+            if (sweep_assign(w, k, c->part[k].item[i], part_options[k], e) < 0)
                 return -1;
     if (c->seeds > 0)
         w->seeds = c->seeds;
@@ -202,7 +189,7 @@ static int start_cell(void *arg, struct child *c, struct err *e)
     if (r->command->cell < 0) {
         read_again(r);
         found = sweep_next_choose(&r->next, &c->number, e);
-    } else if (r->next.n_cells == 0) {
+    } else if (r->next.n_groups == 0) {
         found = sweep_next_take(&r->next, c->number, e);
     }
     if (found <= 0)
@@ -262,24 +249,14 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
 
 /* ---- Slurm ------------------------------------------------------------- */
 
-void sweep_command_word(struct buf *words, const char *option,
-                        const char *value)
-{
-    buf_printf(words, " %s ", option);
-    buf_shell_word(words, value);
-}
-
 /* The arguments that describe this sweep. */
 static void describe_command(const struct sweep_run *s,
                              const struct sweep_command *c, struct buf *words)
 {
-    struct part part[PARTS];
-
-    list_parts(c, part);
-    for (int k = 0; k < PARTS; k++)
-        for (size_t i = 0; i < part[k].list->n; i++)
-            sweep_command_word(words, part[k].option, part[k].list->item[i]);
-    sweep_command_word(words, "--folder", s->folder);
+    for (enum sweep_part k = 0; k <= SWEEP_SET; k++)
+        for (size_t i = 0; i < c->part[k].n; i++)
+            buf_shell_option(words, part_options[k], c->part[k].item[i]);
+    buf_shell_option(words, "--folder", s->folder);
     buf_printf(words, " --seeds %lld", (long long)s->sweep.seeds);
     s->program->describe(s, words);
 }

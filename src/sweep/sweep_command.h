@@ -24,7 +24,7 @@
  */
 struct sweep_command {
     const char *file, *folder, *by;
-    struct opt_list grids, randoms, sets;
+    struct opt_list part[SWEEP_SET + 1]; /* by enum sweep_part */
     int64_t seeds, parallel, cell;
     bool dry_run, to_slurm, join;
     struct table_style style;
@@ -35,12 +35,12 @@ struct sweep_command {
 
 /* The letter is 0 where it stands for another option. */
 #define SWEEP_OPT_RANDOM(c, letter) \
-    { letter, "random", "key=range", OPT_LIST, &(c).randoms, \
+    { letter, "random", "key=range", OPT_LIST, &(c).part[SWEEP_RANDOM], \
       "add an axis with random values (may be given many times)" }
 #define SWEEP_OPTS(c) \
-    { 'g', "grid", "key=a,b", OPT_LIST, &(c).grids, \
+    { 'g', "grid", "key=a,b", OPT_LIST, &(c).part[SWEEP_GRID], \
       "add an axis of the grid (may be given many times)" }, \
-    { 's', "set", "key=value", OPT_LIST, &(c).sets, \
+    { 's', "set", "key=value", OPT_LIST, &(c).part[SWEEP_SET], \
       "change a setting of every cell, or of [sweep] and [slurm]" }, \
     { 'n', "seeds", "count", OPT_LONG, &(c).seeds, \
       "run each cell with COUNT different seeds" }, \
@@ -68,6 +68,3 @@ int sweep_command_read(struct sweep_run *, const struct sweep_command *,
                        struct err *);
 int sweep_command_run(struct sweep_run *, const struct sweep_command *,
                       const char *action, struct err *);
-
-/* Add an option and its value to a line for the shell. */
-void sweep_command_word(struct buf *, const char *option, const char *value);

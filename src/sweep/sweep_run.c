@@ -60,26 +60,13 @@ static int write_folder(struct sweep_run *s, size_t from, struct err *e)
     return ret < 0 ? -1 : write_manifest(s, e);
 }
 
-char *sweep_run_keys(const struct sweep *w)
-{
-    struct buf keys = BUF_INIT;
-
-    for (size_t i = 0; i < w->n_axes; i++)
-        buf_printf(&keys, "%s%s", i ? " " : "", w->axis[i].key);
-    return buf_detach(&keys);
-}
-
 /* ---- draws ------------------------------------------------------------- */
 
 /* The file of the next draw; its name tells axes apart. */
 static char *draw_path(const struct sweep_run *s)
 {
-    char *keys = sweep_run_keys(&s->sweep);
-    char *path = xasprintf("%s/draws/%08x-%llu", s->folder, hash_name32(keys),
-                           (unsigned long long)s->draws);
-
-    free(keys);
-    return path;
+    return xasprintf("%s/draws/%08x-%llu", s->folder,
+                     hash_name32(s->sweep.keys), (unsigned long long)s->draws);
 }
 
 bool sweep_run_may_draw(const struct sweep_run *s)

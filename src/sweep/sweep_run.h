@@ -91,12 +91,7 @@ struct sweep_run {
     uint64_t draws;              /* groups that were chosen by results */
 };
 
-/* clang-format off */
-/* The keys of the axes with spaces between them, for the tag sweep.keys. */
-char *sweep_run_keys(const struct sweep *);
-
 #define SWEEP_RUN_INIT(p) ((struct sweep_run){ .program = (p) })
-/* clang-format on */
 
 /* The path of a cell's file, such as ".log"; the caller frees it. */
 char *sweep_run_cell_path(const struct sweep_run *, size_t cell,

@@ -191,21 +191,18 @@ static int new_run(const struct filling *f, const char *source, char **folder,
                                        .experiment = s->experiment,
                                        .parent = s->parent,
                                        .source = source };
-    char *keys;
     struct stored_run b;
     int ret = stored_run_create(&b, &conf, e);
 
     free(name);
     if (ret < 0)
         return -1;
-    keys = sweep_run_keys(&s->sweep);
     *folder = xstrdup(b.place);
     if (stored_run_tag(&b, "sweep", s->sweep.name, e) < 0 ||
         stored_run_tag(&b, "sweep.cell", s->sweep.cell[f->cell].id, e) < 0 ||
-        stored_run_tag(&b, "sweep.keys", keys, e) < 0 ||
+        stored_run_tag(&b, "sweep.keys", s->sweep.keys, e) < 0 ||
         each_value(&s->sweep, f->cell, set_param, &b, e) < 0)
         ret = -1;
-    free(keys);
     return stored_run_end(&b, RUN_SCHEDULED, 0, ret, e);
 }
 
@@ -359,13 +356,12 @@ static void describe_cells(const struct sweep_run *s, struct buf *words)
 {
     const struct sweep_cells *c = s->arg;
 
-    if (command.file)
-        sweep_command_word(words, "--config", command.file);
-    sweep_command_word(words, "--root", s->root);
-    sweep_command_word(words, "--experiment", s->experiment);
+    buf_shell_option(words, "--config", command.file);
+    buf_shell_option(words, "--root", s->root);
+    buf_shell_option(words, "--experiment", s->experiment);
     buf_str(words, " --");
     for (size_t i = 0; i < c->n; i++)
-        sweep_command_word(words, "", c->command[i]);
+        buf_shell_option(words, "", c->command[i]);
 }
 
 static const struct sweep_run_program sweep_cells = {

@@ -282,7 +282,7 @@ static int load_cells(struct models *m, const char *path, struct err *e)
     sweep_init(&w, "train.seed");
     ret = sweep_read(&w, path, e);
     for (size_t i = 0; ret == 0 && i < sets.n; i++)
-        ret = sweep_set(&w, sets.item[i], "--set", e);
+        ret = sweep_assign(&w, SWEEP_SET, sets.item[i], "--set", e);
     w.sampler = SAMPLER_RANDOM; /* as many cells of the same ranges */
     if (ret == 0)
         ret = sweep_expand(&w, e);

@@ -125,11 +125,10 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
     const struct sweep *w = &s->sweep;
     const char *id = w->cell[cell].id;
     struct arena *a = &c->mem;
-    char *ini = sweep_run_cell_path(s, cell, ".ini"), *keys = sweep_run_keys(w);
+    char *ini = sweep_run_cell_path(s, cell, ".ini");
 
     (void)e;
     arena_take(a, ini);
-    arena_take(a, keys);
     c->program = "/proc/self/exe";
     child_arg(c, "gtrain");
     child_arg(c, "train");
@@ -140,7 +139,7 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
     child_arg(c, arena_printf(a,
                               "--set=run.tags=sweep=%s, sweep.cell=%s, "
                               "sweep.keys=%s",
-                              w->name, id, keys));
+                              w->name, id, w->keys));
     child_arg(c, arena_printf(a, "--set=checkpoint.folder=%s/cells/%s",
                               s->folder, id));
     if (w->gpus > 1)
@@ -155,10 +154,9 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
 
 static void describe_cells(const struct sweep_run *s, struct buf *words)
 {
-    if (command.file)
-        sweep_command_word(words, "", command.file);
+    buf_shell_option(words, "", command.file);
     if (s->sweep.base[0])
-        sweep_command_word(words, "--config", s->sweep.base);
+        buf_shell_option(words, "--config", s->sweep.base);
 }
 
 static const struct sweep_run_program program = {

@@ -68,10 +68,10 @@ static void test_ids(void)
 
     sweep_init(&a, "train.seed");
     sweep_init(&b, "train.seed");
-    sweep_grid(&a, "optim.lr=1e-3,1e-4", "t", &e);
-    sweep_grid(&a, "model.width=64", "t", &e);
-    sweep_grid(&b, "model.width=32,64", "t", &e);
-    sweep_grid(&b, "optim.lr=1e-2,1e-4", "t", &e);
+    sweep_assign(&a, SWEEP_GRID, "optim.lr=1e-3,1e-4", "t", &e);
+    sweep_assign(&a, SWEEP_GRID, "model.width=64", "t", &e);
+    sweep_assign(&b, SWEEP_GRID, "model.width=32,64", "t", &e);
+    sweep_assign(&b, SWEEP_GRID, "optim.lr=1e-2,1e-4", "t", &e);
     if (!ok(sweep_expand(&a, &e) == 0 && sweep_expand(&b, &e) == 0,
             "two grids with a common cell are expanded"))
         diag("%s", e.text);
@@ -93,10 +93,11 @@ static void test_draws(void)
     sweep_init(&more, "train.seed");
     s.samples = 400;
     more.samples = 500;
-    sweep_random(&s, "optim.lr=loguniform(1e-4, 1e-2)", "t", &e);
-    sweep_random(&s, "model.layers=integer(2, 5)", "t", &e);
-    sweep_random(&more, "optim.clip=choice(0.5, 1)", "t", &e);
-    sweep_random(&more, "optim.lr=loguniform(1e-4, 1e-2)", "t", &e);
+    sweep_assign(&s, SWEEP_RANDOM, "optim.lr=loguniform(1e-4, 1e-2)", "t", &e);
+    sweep_assign(&s, SWEEP_RANDOM, "model.layers=integer(2, 5)", "t", &e);
+    sweep_assign(&more, SWEEP_RANDOM, "optim.clip=choice(0.5, 1)", "t", &e);
+    sweep_assign(&more, SWEEP_RANDOM, "optim.lr=loguniform(1e-4, 1e-2)", "t",
+                 &e);
     ok(sweep_expand(&s, &e) == 0 && s.n_cells == 400, "400 samples are drawn");
     ok(sweep_expand(&more, &e) == 0 && more.n_cells == 500,
        "500 samples are drawn");
@@ -123,8 +124,9 @@ static void test_equal_draws(void)
     sweep_init(&s, "train.seed");
     s.samples = 40;
     s.seeds = 2;
-    sweep_random(&s, "optim.name=choice(adamw, muon, lion)", "t", &e);
-    sweep_random(&s, "model.layers=integer(1, 2)", "t", &e);
+    sweep_assign(&s, SWEEP_RANDOM, "optim.name=choice(adamw, muon, lion)", "t",
+                 &e);
+    sweep_assign(&s, SWEEP_RANDOM, "model.layers=integer(1, 2)", "t", &e);
     ok(sweep_expand(&s, &e) == 0 && s.n_cells == 12 && s.n_groups == 6,
        "combinations that are drawn again are no further cells");
     for (size_t i = 0; i < s.n_cells; i++)
@@ -140,8 +142,8 @@ static void test_spaces(void)
     struct err e = { 0 };
 
     sweep_init(&s, "train.seed");
-    sweep_grid(&s, "optim.lr=logspace(1e-4, 1e-2, 3)", "t", &e);
-    sweep_grid(&s, "optim.clip=linspace(0, 1, 5)", "t", &e);
+    sweep_assign(&s, SWEEP_GRID, "optim.lr=logspace(1e-4, 1e-2, 3)", "t", &e);
+    sweep_assign(&s, SWEEP_GRID, "optim.clip=linspace(0, 1, 5)", "t", &e);
     ok(sweep_expand(&s, &e) == 0 && s.n_cells == 15,
        "logspace(3) and linspace(5) are 15 cells");
     ok(strcmp(s.axis[0].value[1], "0.001") == 0 &&
@@ -177,9 +179,9 @@ static void expand_bowl(struct sweep *s, enum sweep_sampler sampler)
     sweep_init(s, "train.seed");
     s->samples = 100;
     s->sampler = sampler;
-    sweep_random(s, "x=loguniform(1e-5, 1)", "t", &e);
-    sweep_random(s, "n=integer(1, 9)", "t", &e);
-    sweep_random(s, "c=choice(a, b, c)", "t", &e);
+    sweep_assign(s, SWEEP_RANDOM, "x=loguniform(1e-5, 1)", "t", &e);
+    sweep_assign(s, SWEEP_RANDOM, "n=integer(1, 9)", "t", &e);
+    sweep_assign(s, SWEEP_RANDOM, "c=choice(a, b, c)", "t", &e);
     if (sweep_expand(s, &e) < 0)
         abort();
 }
@@ -234,8 +236,8 @@ static void test_errors(void)
         const char *axis, *words;
         bool random;
     } cases[] = {
-        { "optim.lr", "expects section.key=values" },
-        { "=1", "expects section.key=values" },
+        { "optim.lr", "expects section.key=value" },
+        { "=1", "expects section.key=value" },
         { "optim.lr=1,,2", "empty value" },
         { "optim.lr=", "empty value" },
         { "optim.lr=logspace(1e-4, 1e-2", "needs a closing )" },
@@ -255,8 +257,8 @@ static void test_errors(void)
         int ret;
 
         sweep_init(&s, "train.seed");
-        ret = cases[i].random ? sweep_random(&s, cases[i].axis, "--x", &e)
-                              : sweep_grid(&s, cases[i].axis, "--x", &e);
+        ret = sweep_assign(&s, cases[i].random ? SWEEP_RANDOM : SWEEP_GRID,
+                           cases[i].axis, "--x", &e);
         if (ret == 0)
             ret = sweep_expand(&s, &e);
         ok(ret < 0 && e.kind == ERR_USAGE && strstr(e.text, cases[i].words),
