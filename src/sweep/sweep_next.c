@@ -224,7 +224,7 @@ static char *claim_path(const struct sweep_next *n, size_t cell, int64_t tried)
 /* Look in which rungs the cells were begun, by whichever process. */
 static void read_claims(struct sweep_next *n)
 {
-    for (size_t c = 0; c < n->n_cells; c++) {
+    for (size_t c = 0; c < n->run->sweep.n_cells; c++) {
         struct sweep_cell *cell = &n->run->sweep.cell[c];
 
         for (int64_t r = cell->busy ? 0 : count_rungs(n); r > 0; r--) {
@@ -270,27 +270,32 @@ void sweep_next_ended(struct sweep_next *n, size_t cell, bool stopped)
 
 /* ---- the choice -------------------------------------------------------- */
 
-static void make_room(struct sweep_next *n)
+/* Read the outcomes of the cells, of which there may be more than before. */
+static int look(struct sweep_next *n, struct err *e)
 {
     const struct sweep *w = &n->run->sweep;
 
+    if (sweep_run_look(n->run, e) < 0)
+        return -1;
+    n->complete = true;
     n->what = w->n_groups < w->n_cells ? "groups of seeds" : "cells";
     n->group = xrealloc(n->group, w->n_groups, sizeof *n->group);
-    for (size_t g = n->n_groups; g < w->n_groups; g++) {
+    for (size_t g = 0; g < w->n_groups; g++) {
+        n->group[g].in = true;
+        if (g < n->n_groups)
+            continue;
         n->group[g].dropped = false;
         n->told = 0; /* with more groups, others may be worse */
     }
     n->n_groups = w->n_groups;
-    n->n_cells = w->n_cells;
-    for (size_t g = 0; g < n->n_groups; g++)
-        n->group[g].in = true;
+    return 0;
 }
 
 /* Find a cell to run in a rung. */
 static int find_cell(struct sweep_next *n, int64_t rung, size_t *cell,
                      struct err *e)
 {
-    for (size_t c = 0; c < n->n_cells; c++) {
+    for (size_t c = 0; c < n->run->sweep.n_cells; c++) {
         struct sweep_cell *one = &n->run->sweep.cell[c];
         const struct sweep_group *g = &n->group[one->group];
         int mine;
@@ -313,6 +318,7 @@ static int find_cell(struct sweep_next *n, int64_t rung, size_t *cell,
 static int draw_group(struct sweep_next *n, struct err *e)
 {
     const struct sweep *w = &n->run->sweep;
+    const size_t n_cells = w->n_cells;
     size_t count, *seen = rank_groups(n, &count);
     int ret;
 
@@ -328,50 +334,42 @@ static int draw_group(struct sweep_next *n, struct err *e)
     }
     ret = sweep_run_draw(n->run, seen, count, e);
     if (ret == 0)
-        ret = sweep_run_add(n->run, n->n_cells, e);
+        ret = sweep_run_add(n->run, n_cells, e);
     free(seen);
     return ret;
 }
 
-enum { DRAWN = 2 }; /* the answer of choose() that there is one more group */
-
-static int choose(struct sweep_next *n, size_t *cell, struct err *e)
+int sweep_next_choose(struct sweep_next *n, size_t *cell, struct err *e)
 {
-    n->complete = true;
-    if (sweep_run_look(n->run, e) < 0)
+    int64_t rung = 0;
+
+    if (look(n, e) < 0)
         return -1;
-    make_room(n);
-    read_claims(n);
-    for (int64_t rung = 0; rung < count_rungs(n); rung++) {
+    while (rung < count_rungs(n)) {
         int found;
 
+        if (rung == 0)
+            read_claims(n);
         tally(n, rung);
         found = find_cell(n, rung, cell, e);
         if (found)
             return found;
-        if (rung == 0 && sweep_run_may_draw(n->run))
-            return draw_group(n, e) < 0 ? -1 : DRAWN;
+        if (rung == 0 && sweep_run_may_draw(n->run)) {
+            if (draw_group(n, e) < 0 || look(n, e) < 0)
+                return -1;
+            continue;
+        }
         if (rung + 1 < count_rungs(n) && promote(n, rung, e) < 0)
             return -1;
+        rung++;
     }
     return 0;
 }
 
-int sweep_next_choose(struct sweep_next *n, size_t *cell, struct err *e)
-{
-    int found;
-
-    do
-        found = choose(n, cell, e);
-    while (found == DRAWN);
-    return found;
-}
-
 int sweep_next_take(struct sweep_next *n, size_t cell, struct err *e)
 {
-    if (sweep_run_look(n->run, e) < 0)
+    if (look(n, e) < 0)
         return -1;
-    make_room(n);
     n->run->sweep.cell[cell].tried = count_rungs(n);
     n->run->sweep.cell[cell].busy = true;
     return 1;

@@ -27,9 +27,8 @@
  */
 struct sweep_next {
     struct sweep_run *run;
-    size_t n_cells; /* that it has seen */
     struct sweep_group *group;
-    size_t n_groups;
+    size_t n_groups;  /* that it has seen */
     int64_t told;     /* rungs whose end was reported */
     const char *what; /* groups are */
     bool complete;    /* no group can come to a rung later */
