@@ -104,7 +104,7 @@ static int update_paths(struct err *e)
 {
     int64_t files;
 
-    if (edit_uris(track_store(), &files, e) < 0)
+    if (edit_uris(track_store(), true, &files, e) < 0)
         return -1;
     log_info("updated the paths of artifacts in %" PRId64 " files", files);
     return 0;

@@ -179,11 +179,11 @@ static void moved(void)
         return;
     root = other;
     ok(look(&runs, "keys") != NULL, "a store that was moved is read");
-    ok(good(edit_uris(root, &count, &e), &e) && count >= 4,
+    ok(good(edit_uris(root, true, &count, &e), &e) && count >= 4,
        "the URIs of a moved store are corrected: %lld", (long long)count);
     ok(strstr(look(&runs, "keys")->artifact_uri, "/moved%20here/"),
        "corrected URIs are escaped");
-    good(edit_uris(root, &count, &e), &e);
+    good(edit_uris(root, true, &count, &e), &e);
     ok(count == 0, "corrected URIs need no second correction");
     runs_free(&runs);
     root = was;

@@ -44,17 +44,6 @@ static void tell(const struct check *c, const char *file, bool repaired,
     c->tell(c->arg, &f);
 }
 
-/* Something that nobody misses or reads. */
-static void tell_left(const struct check *c, const char *file)
-{
-    const struct fsck_finding f = {
-        c->run->name, c->run->id, file, "left by a writer that was killed",
-        c->repair,    true
-    };
-
-    c->tell(c->arg, &f);
-}
-
 /* A file of the run, as findings name it. */
 static const char *inside(const struct check *c, const char *path)
 {
@@ -120,34 +109,29 @@ static int check_metric(struct check *c, const char *path, const char *file,
                                    .run = c->run->folder };
     struct metric_scan scan = { 0 };
     struct stat st;
-    char what[128];
+    char what[128] = "";
+    bool torn = false;
 
     if (stat(path, &st) == 0 && st.st_size == 0) {
-        if (c->repair && store_remove_below(c->run->folder, path, false, e) < 0)
-            return -1;
-        tell(c, file, c->repair, "the file is empty");
-        return 0;
-    }
-    if (metric_read(&f, see_point, c, &scan, e) < 0) {
-        if (e->kind != ERR_INPUT)
-            return -1;
+        snprintf(what, sizeof what, "the file is empty");
+    } else if (metric_read(&f, see_point, c, &scan, e) == 0) {
+        torn = scan.torn;
+        if (scan.bad)
+            snprintf(what, sizeof what,
+                     "lines that are no points: %lld, the first is line %lld",
+                     (long long)scan.bad, (long long)scan.bad_line);
+    } else if (e->kind == ERR_INPUT) {
         *e = (struct err){ 0 };
-        if (c->repair && keep_points(path, c->run->folder, e) < 0)
-            return -1;
-        tell(c, file, c->repair, "it has a line that is too long");
-        return 0;
-    }
-    if (scan.bad == 0 && !scan.torn)
-        return 0;
-    if (c->repair && keep_points(path, c->run->folder, e) < 0)
+        snprintf(what, sizeof what, "it has a line that is too long");
+    } else {
         return -1;
-    if (scan.bad) {
-        snprintf(what, sizeof what,
-                 "lines that are no points: %lld, the first is line %lld",
-                 (long long)scan.bad, (long long)scan.bad_line);
-        tell(c, file, c->repair, what);
     }
-    if (scan.torn)
+    if ((*what || torn) && c->repair &&
+        keep_points(path, c->run->folder, e) < 0)
+        return -1;
+    if (*what)
+        tell(c, file, c->repair, what);
+    if (torn)
         tell(c, file, c->repair, "its last line is not whole");
     return 0;
 }
@@ -319,7 +303,10 @@ static int check_leftovers(const struct check *c, const char *below,
         if (c->repair)
             ret = store_remove_below(c->run->folder, path, false, e);
         if (ret == 0)
-            tell_left(c, inside(c, path));
+            c->tell(c->arg, &(struct fsck_finding){
+                                c->run->name, c->run->id, inside(c, path),
+                                "left by a writer that was killed", c->repair,
+                                .harmless = true });
     }
     path_list_clear(&l);
     free(folder);

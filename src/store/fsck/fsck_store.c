@@ -254,7 +254,7 @@ int fsck_moved(const char *root, fsck_fn *fn, void *arg, struct err *e)
     int64_t wrong;
     char *what;
 
-    if (edit_count_moved(root, &wrong, e) < 0)
+    if (edit_uris(root, false, &wrong, e) < 0)
         return -1;
     what =
         xasprintf("paths of artifacts lead to folders that do not exist: "

@@ -344,47 +344,6 @@ static void set_uri(struct meta *m, const void *uri)
     m->artifact_uri = uri;
 }
 
-static int fix_run(const struct run_info *run, int64_t *count, struct err *e)
-{
-    char *uri = store_uri(run->artifacts);
-    int ret = 0;
-
-    if (is_local(run->artifact_uri) && !run->damage &&
-        strcmp(run->artifact_uri, uri) != 0) {
-        ret = change(run, set_uri, uri, e);
-        *count += ret == 0;
-    }
-    free(uri);
-    return ret;
-}
-
-int edit_uris(const char *root, int64_t *count, struct err *e)
-{
-    struct experiments all = { 0 };
-    struct runs runs = { 0 };
-    int ret = experiments_load(&all, root, PATH_NO_LINKS, e);
-
-    *count = 0;
-    for (size_t i = 0; i < all.n && ret == 0; i++) {
-        const struct experiment *x = &all.item[i];
-        char *uri = store_uri(x->folder);
-        const struct patch patch = { .location = uri };
-
-        if (is_local(x->location) && strcmp(x->location, uri) != 0) {
-            ret = rewrite_experiment(x->folder, patch, NULL, e);
-            *count += ret == 0;
-        }
-        free(uri);
-    }
-    if (ret == 0)
-        ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
-    for (size_t i = 0; i < runs.n && ret == 0; i++)
-        ret = fix_run(&runs.run[i], count, e);
-    runs_free(&runs);
-    experiments_free(&all);
-    return ret;
-}
-
 /* Is it the URI of this folder in a store elsewhere, which is gone? */
 static bool was_moved(const char *uri, const char *root, const char *folder)
 {
@@ -404,20 +363,49 @@ static bool was_moved(const char *uri, const char *root, const char *folder)
     return moved;
 }
 
-int edit_count_moved(const char *root, int64_t *count, struct err *e)
+struct uris {
+    const char *root;
+    bool correct;
+    int64_t count;
+};
+
+/* Look at the URI of a folder, that of a run's artifacts or an experiment. */
+static int look_at_uri(struct uris *u, const char *folder, const char *uri,
+                       const struct run_info *run, struct err *e)
 {
+    char *now = store_uri(folder);
+    const struct patch patch = { .location = now };
+    const bool wrong = u->correct ? is_local(uri) && strcmp(uri, now) != 0
+                                  : was_moved(uri, u->root, folder);
+    int ret = 0;
+
+    if (wrong && u->correct)
+        ret = run ? change(run, set_uri, now, e)
+                  : rewrite_experiment(folder, patch, NULL, e);
+    u->count += wrong && ret == 0;
+    free(now);
+    return ret;
+}
+
+int edit_uris(const char *root, bool correct, int64_t *count, struct err *e)
+{
+    struct uris u = { root, correct, 0 };
     struct experiments all = { 0 };
     struct runs runs = { 0 };
     int ret = experiments_load(&all, root, PATH_NO_LINKS, e);
 
-    *count = 0;
-    for (size_t i = 0; i < all.n; i++)
-        *count += was_moved(all.item[i].location, root, all.item[i].folder);
+    for (size_t i = 0; i < all.n && ret == 0; i++)
+        ret =
+            look_at_uri(&u, all.item[i].folder, all.item[i].location, NULL, e);
     if (ret == 0)
         ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
-    for (size_t i = 0; i < runs.n; i++)
-        *count +=
-            was_moved(runs.run[i].artifact_uri, root, runs.run[i].artifacts);
+    for (size_t i = 0; i < runs.n && ret == 0; i++) {
+        const struct run_info *r = &runs.run[i];
+
+        if (!correct || !r->damage)
+            ret = look_at_uri(&u, r->artifacts, r->artifact_uri, r, e);
+    }
+    *count = u.count;
     runs_free(&runs);
     experiments_free(&all);
     return ret;

@@ -35,10 +35,9 @@ int edit_status(const struct run_info *, enum run_status, struct err *);
 int edit_experiment_repair(const struct experiment *, struct err *);
 
 /* Correct the absolute artifact URIs after the tree was moved; *count becomes
- * the number that were wrong. */
-int edit_uris(const char *root, int64_t *count, struct err *);
-/* Count the URIs that belong to a store elsewhere and name no folder. */
-int edit_count_moved(const char *root, int64_t *count, struct err *);
+ * the number that were wrong.  Or only count those that belong to a store
+ * elsewhere and name no folder. */
+int edit_uris(const char *root, bool correct, int64_t *count, struct err *);
 
 /*
  * A run is moved to another experiment, and what a killed process left of that
