@@ -355,7 +355,6 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
 {
     struct running r = { .run = s, .command = c, .next = { .run = s } };
     const bool owns = c->cell < 0 && !c->join;
-    struct err why = { 0 };
     int ret;
 
     if (c->cell >= (int64_t)s->sweep.n_cells)
@@ -375,11 +374,9 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
     if (ret == 0)
         ret = run_pool(&r, e);
     sweep_next_clear(&r.next);
-    if (sweep_run_look(s, &why) < 0 || sweep_run_end(s, ret < 0, &why) < 0) {
-        if (ret == 0)
-            *e = why;
+    if (sweep_run_look(s, ret == 0 ? e : ERR_IGNORED) < 0 ||
+        sweep_run_end(s, ret < 0, ret == 0 ? e : ERR_IGNORED) < 0)
         return -1;
-    }
     if (ret == 0 && owns)
         ret = sweep_run_status(s, &c->style, e);
     if (ret == 0 && r.failed > 0)

@@ -372,12 +372,10 @@ static int look_at_all(struct alert_item *a, const char *root,
         return err_allow(ret, ERR_MISSING, e);
     }
     for (size_t i = 0; i < runs->n && !sig_caught(); i++) {
-        struct err why = { 0 };
+        struct err *first = ret == 0 ? e : ERR_IGNORED;
 
-        if (look_at(a, root, &runs->run[i], f, &why) < 0 && ret == 0) {
-            *e = why;
+        if (look_at(a, root, &runs->run[i], f, first) < 0)
             ret = -1;
-        }
     }
     filter_free(f);
     return ret;
@@ -388,14 +386,10 @@ int alert_list_look(struct alert_list *l, const char *root,
 {
     int ret = 0;
 
-    for (size_t i = 0; i < l->n; i++) {
-        struct err why = { 0 };
-
-        if (look_at_all(&l->item[i], root, runs, &why) < 0 && ret == 0) {
-            *e = why;
+    for (size_t i = 0; i < l->n; i++)
+        if (look_at_all(&l->item[i], root, runs, ret == 0 ? e : ERR_IGNORED) <
+            0)
             ret = -1;
-        }
-    }
     return ret;
 }
 

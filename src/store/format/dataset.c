@@ -136,20 +136,16 @@ static int copy_one(const char *run, const char *folder, const char *from,
     struct arena mem = { 0 };
     struct buf meta = BUF_INIT;
     const char *file, *id, *context;
-    struct err why = { 0 };
-    int ret =
-        find_dataset(&file, &id, &context, &mem, folder, from, links, &why);
+    int ret = find_dataset(&file, &id, &context, &mem, folder, from, links, e);
 
     if (ret == 0 && file)
-        ret = buf_read_open(&meta,
-                            path_open_inside(file, links ? NULL : from, &why),
-                            file, YAML_MAX, &why);
-    if (ret < 0 && (why.kind == ERR_MISSING || why.kind == ERR_INPUT))
-        ret = 0;
-    else if (ret < 0)
-        *e = why;
-    else if (file)
+        ret =
+            buf_read_open(&meta, path_open_inside(file, links ? NULL : from, e),
+                          file, YAML_MAX, e);
+    if (ret == 0 && file)
         ret = make_input(run, to, "datasets", id, &meta, e);
+    else
+        ret = err_allow(err_allow(ret, ERR_MISSING, e), ERR_INPUT, e);
     buf_clear(&meta);
     arena_clear(&mem);
     return ret;

@@ -117,11 +117,11 @@ int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
 {
     char *path = rewinds_path(run);
     struct buf b = BUF_INIT;
-    struct err why = { 0 };
+    const int ret =
+        buf_read_open(&b, path_open(path, links, e), path, REWINDS_MAX, e);
 
     *list = (struct rewind_list){ 0 };
-    if (buf_read_open(&b, path_open(path, links, &why), path, REWINDS_MAX,
-                      &why) == 0) {
+    if (ret == 0) {
         char *at = b.s;
 
         while (take_block(list, mem, &at, b.s + b.len, key))
@@ -130,10 +130,7 @@ int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
     }
     buf_clear(&b);
     free(path);
-    if (why.kind == ERR_NONE || why.kind == ERR_MISSING)
-        return 0;
-    *e = why;
-    return -1;
+    return err_allow(ret, ERR_MISSING, e);
 }
 
 /* Metrics of the machine count steps of their own, which a rewind leaves. */

@@ -84,20 +84,18 @@ static void *beat_on(void *arg)
 {
     struct run *r = arg;
 
-    pthread_mutex_lock(&r->lock);
-    while (!r->stop) {
-        const struct timespec until =
-            clock_after(CLOCK_MONOTONIC, (double)r->attempt.interval_ms / 1000);
-        int timeout = 0;
+    const double secs = (double)r->attempt.interval_ms / 1000;
 
-        while (!timeout && !r->stop)
-            timeout = pthread_cond_timedwait(&r->wake, &r->lock, &until);
-        if (r->stop || check(r, ERR_IGNORED) < 0)
+    while (!clock_wait(&r->lock, &r->wake, &r->stop, secs)) {
+        pthread_mutex_lock(&r->lock);
+        if (check(r, ERR_IGNORED) == 0) {
+            r->attempt.beat_ms = clock_wall_ms();
+            attempt_save(r->folder, &r->attempt, false, NULL, ERR_IGNORED);
+        }
+        pthread_mutex_unlock(&r->lock);
+        if (run_is_lost(r))
             break;
-        r->attempt.beat_ms = clock_wall_ms();
-        attempt_save(r->folder, &r->attempt, false, NULL, ERR_IGNORED);
     }
-    pthread_mutex_unlock(&r->lock);
     return NULL;
 }
 
@@ -520,7 +518,6 @@ void run_abandon(struct run *r, enum run_status status, const char *reason)
 
 int run_end(struct run *r, enum run_status status, struct err *e)
 {
-    struct err last = { 0 };
     int ret;
 
     if (!r)
@@ -533,11 +530,9 @@ int run_end(struct run *r, enum run_status status, struct err *e)
         ret = err_set(e, ERR_SYSTEM, "%s: some of its output is lost",
                       r->meta.name);
     stop_beats(r);
-    if (run_check(r, &last) < 0 || save_end(r, status, &last) < 0) {
-        if (ret == 0)
-            *e = last;
+    if (run_check(r, ret == 0 ? e : ERR_IGNORED) < 0 ||
+        save_end(r, status, ret == 0 ? e : ERR_IGNORED) < 0)
         ret = -1;
-    }
     unlock_attempt(r);
     free_run(r);
     return ret;

@@ -74,19 +74,14 @@ void run_output_write(struct run_output *o, const char *text, size_t n)
 
 void run_output_printf(struct run_output *o, const char *fmt, ...)
 {
-    const size_t before = o->kept.len;
+    struct buf text = BUF_INIT;
     va_list ap;
 
-    if (!o->run)
-        return;
     va_start(ap, fmt);
-    buf_vprintf(&o->kept, fmt, ap); /* memory is taken once only */
+    buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    if (o->kept.len > KEPT_MAX) {
-        o->lost += o->kept.len - before;
-        buf_trim(&o->kept, before);
-    }
-    write_kept(o);
+    run_output_write(o, text.s, text.len);
+    buf_clear(&text);
 }
 
 void run_output_close(struct run_output *o)

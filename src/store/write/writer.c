@@ -39,7 +39,6 @@ struct writer {
     bool lost;     /* it may not write any more, as trouble says */
 
     pthread_t thread; /* the rest is the thread's own */
-    char *run, *name;
     struct writer_conf conf;
     struct key_files files;
     struct series_file *file;        /* by the key's number */
@@ -61,7 +60,7 @@ static void trouble(struct writer *w, const struct err *e)
     if (!w->warned)
         log_warn("%s: %s; points are kept in memory and written when "
                  "that is possible again",
-                 w->name, e->text);
+                 w->conf.name, e->text);
     w->warned = true;
 }
 
@@ -140,7 +139,7 @@ static void note_change(struct writer *w, const struct queued_text *t,
     else
         log_warn("%s: parameter %s keeps its first value: %.100s is not "
                  "recorded",
-                 w->name, t->key, t->value);
+                 w->conf.name, t->key, t->value);
 }
 
 static int write_text(struct writer *w, const struct queued_text *t,
@@ -154,9 +153,10 @@ static int write_text(struct writer *w, const struct queued_text *t,
     int ret = 0;
 
     if (t->kind != PARAM || !is_written(w, file, value, &same)) {
-        ret = store_value(w->run, key_folders[t->kind], file, value, false, e);
+        ret = store_value(w->conf.run, key_folders[t->kind], file, value, false,
+                          e);
         if (ret == 0 && value && cut)
-            log_warn("%s: %s %s is truncated to %zu characters", w->name,
+            log_warn("%s: %s %s is truncated to %zu characters", w->conf.name,
                      word[t->kind], t->key, most[t->kind]);
     } else if (!same) {
         note_change(w, t, value);
@@ -226,9 +226,9 @@ static void write_series(struct writer *w, struct series_file *f)
 
     if (f->n == f->done || !may_write(w))
         return;
-    ret = path_pin(&pin, f->path, w->run, &e);
+    ret = path_pin(&pin, f->path, w->conf.run, &e);
     if (ret == 0) {
-        char *temp = path_join(w->run, STORE_OWN "/metric");
+        char *temp = path_join(w->conf.run, STORE_OWN "/metric");
 
         ret = metric_append(pin.name, temp, f->point + f->done, f->n - f->done,
                             &done, &e);
@@ -275,7 +275,7 @@ static bool rewind_now(struct writer *w, const struct metric_point *p)
 
     write_all(w);
     if (!w->troubled && may_write(w) &&
-        rewind_add(w->run, w->conf.attempt, p->step, p->ms, &e) < 0)
+        rewind_add(w->conf.run, w->conf.attempt, p->step, p->ms, &e) < 0)
         trouble(w, &e);
     if (!w->troubled)
         note_beginning(w, p->step);
@@ -330,7 +330,7 @@ static void flush_events(struct writer *w)
 
     if (!w->conf.events || tfevents_flush(w->conf.events, &e) == 0)
         return;
-    log_warn("%s: %s; no more events are written for TensorBoard", w->name,
+    log_warn("%s: %s; no more events are written for TensorBoard", w->conf.name,
              e.text);
     tfevents_close(w->conf.events, &e);
     w->conf.events = NULL;
@@ -420,10 +420,10 @@ static void flush(struct writer *w)
         write_new(w);
     if (!w->troubled && w->warned) {
         if (w->noted)
-            log_warn("%s: writing again; %lld points were lost", w->name,
+            log_warn("%s: writing again; %lld points were lost", w->conf.name,
                      (long long)w->noted);
         else
-            log_info("%s: writing again; no point was lost", w->name);
+            log_info("%s: writing again; no point was lost", w->conf.name);
         w->warned = false;
     }
 }
@@ -478,7 +478,7 @@ static void set_bounds(struct writer *w)
     if (most <= 0)
         most = share < (double)memory_most ? (int64_t)share : memory_most;
     blocks = most / 3 / (int64_t)sizeof(struct point_block);
-    point_queue_init(w->queue, w->name, blocks < 4 ? 4 : (int)blocks);
+    point_queue_init(w->queue, w->conf.name, blocks < 4 ? 4 : (int)blocks);
     w->held_most = (size_t)most / 3 / (2 * sizeof(struct metric_point));
 }
 
@@ -490,9 +490,7 @@ int writer_start(struct writer **out, const struct writer_conf *conf,
 
     w->conf = *conf;
     w->queue = conf->queue;
-    w->run = xstrdup(conf->run);
-    w->name = xstrdup(conf->name);
-    key_files_load(&w->files, w->run);
+    key_files_load(&w->files, w->conf.run);
     set_bounds(w);
     pthread_cond_init(&w->idle, NULL);
     ret = threads_start(&w->thread, write_on, w);
@@ -541,7 +539,7 @@ static void free_all(struct writer *w)
         FREE(w->file[i].path, w->file[i].point);
     key_files_clear(&w->files);
     pthread_cond_destroy(&w->idle);
-    FREE(w->file, w->name, w->run, w);
+    FREE(w->file, w);
 }
 
 int writer_stop(struct writer *w, struct err *e)
@@ -568,7 +566,7 @@ int writer_stop(struct writer *w, struct err *e)
         *e = why;
         ret =
             err_wrap(e, "%s: %lld points and %zu parameters and tags were lost",
-                     w->name, (long long)left, texts);
+                     w->conf.name, (long long)left, texts);
     }
     free_all(w);
     return ret;

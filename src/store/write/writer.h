@@ -24,10 +24,10 @@
  */
 struct writer;
 
-struct writer_conf {
-    struct point_queue *queue; /* from writer_start() to writer_stop() */
-    const char *run;           /* the run's folder */
-    const char *name;          /* for messages */
+struct writer_conf { /* pointers: from writer_start() to writer_stop() */
+    struct point_queue *queue;
+    const char *run;  /* the run's folder */
+    const char *name; /* for messages */
     double flush_secs;
     int attempt;
     int64_t memory;          /* bytes that may wait; 0: see run.h */
