@@ -138,20 +138,15 @@ static int ask_sacct(struct slurm_jobs *jobs, const char *ids,
 }
 
 /* The jobs of all attempts, separated by commas. */
-static int list_jobs(struct buf *ids, const struct runs *runs,
-                     struct arena *mem, struct err *e)
+static void list_jobs(struct buf *ids, const struct runs *runs)
 {
-    for (size_t i = 0; i < runs->n; i++) {
-        const struct run_info *r = &runs->run[i];
-        struct attempt_list list;
+    for (size_t i = 0; i < runs->n; i++)
+        for (int j = 0; j < runs->run[i].attempts; j++) {
+            const char *job = runs->run[i].attempt[j].job;
 
-        if (attempts_load(&list, mem, r->folder, r->links, e) < 0)
-            return -1;
-        for (size_t j = 0; j < list.n; j++)
-            if (list.item[j].job && isdigit((unsigned char)list.item[j].job[0]))
-                buf_printf(ids, "%s%s", ids->len ? "," : "", list.item[j].job);
-    }
-    return 0;
+            if (job && isdigit((unsigned char)job[0]))
+                buf_printf(ids, "%s%s", ids->len ? "," : "", job);
+        }
 }
 
 /* Ask sacct, if one of the runs was a Slurm job.  The strings belong to the
@@ -160,12 +155,13 @@ static int load_jobs(struct slurm_jobs *jobs, const struct runs *runs,
                      struct arena *mem, struct err *e)
 {
     struct buf ids = BUF_INIT;
-    int ret = list_jobs(&ids, runs, mem, e);
+    int ret = 0;
 
-    if (ret == 0 && ids.len == 0)
-        log_info("none of the runs was a Slurm job");
-    else if (ret == 0)
+    list_jobs(&ids, runs);
+    if (ids.len)
         ret = ask_sacct(jobs, ids.s, mem, e);
+    else
+        log_info("none of the runs was a Slurm job");
     buf_clear(&ids);
     return ret;
 }
@@ -215,17 +211,16 @@ struct run_use {
 static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
                         struct arena *mem)
 {
-    struct attempt_list list;
+    const struct attempt *list = spent_attempts(mem, &u->run);
     const char *counted = NULL;
     const bool failed =
         u->run.status == RUN_FAILED || u->run.status == RUN_STALE;
 
-    spent_attempts(&list, mem, &u->run);
-    u->attempts = list.n ? (int64_t)list.n : 1;
-    if (list.n == 0)
+    u->attempts = u->run.attempts ? u->run.attempts : 1;
+    if (u->run.attempts == 0)
         u->used[WALL] = run_info_seconds(&u->run);
-    for (size_t i = 0; i < list.n; i++) {
-        const struct attempt *a = &list.item[i];
+    for (int i = 0; i < u->run.attempts; i++) {
+        const struct attempt *a = &list[i];
         const struct slurm_job *j = find_job(jobs, a->job);
         const double secs = attempt_seconds(u->run.folder, a, clock_wall_ms());
         const double own[MEASURED] = { secs, secs * (double)a->cpus,

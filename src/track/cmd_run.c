@@ -67,7 +67,7 @@ static int set_pairs(struct stored_run *b, const char *const *words, size_t n,
 }
 
 /* Open the run that was prepared for this script, or a new one. */
-static int begin_run(struct stored_run *b, const struct new_run_conf *c,
+static int begin_run(struct stored_run *b, const struct run_conf *c,
                      struct err *e)
 {
     const char *sweep = getenv("GTRACK_SWEEP_PID");
@@ -88,10 +88,10 @@ static int begin_run(struct stored_run *b, const struct new_run_conf *c,
 
 static int start_run(struct err *e)
 {
-    struct new_run_conf c = { .root = track_store(),
-                              .experiment = experiment,
-                              .name = name,
-                              .source = "gtrack run" };
+    struct run_conf c = { .root = track_store(),
+                          .experiment = experiment,
+                          .name = name,
+                          .source = "gtrack run" };
     struct runs one = { 0 };
     struct stored_run b;
     char *id;

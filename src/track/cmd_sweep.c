@@ -186,11 +186,11 @@ static int new_run(const struct filling *f, const char *source, char **folder,
 {
     const struct sweep_run *s = f->s;
     char *name = sweep_cell_name(&s->sweep, f->cell, s->sweep.name);
-    const struct new_run_conf conf = { .root = s->root,
-                                       .name = name,
-                                       .experiment = s->experiment,
-                                       .parent = s->parent,
-                                       .source = source };
+    const struct run_conf conf = { .root = s->root,
+                                   .name = name,
+                                   .experiment = s->experiment,
+                                   .parent = s->parent,
+                                   .source = source };
     struct stored_run b;
     int ret = stored_run_create(&b, &conf, e);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/log.h"
+#include "store/format/attempt.h"
 #include "store/format/metric.h"
 
 const char *const spent_words[SPENT_PARTS] = {
@@ -80,33 +80,32 @@ static int64_t last_sign(const struct run_info *run, const struct attempt *a,
     return last;
 }
 
-void spent_attempts(struct attempt_list *list, struct arena *mem,
-                    const struct run_info *run)
+struct attempt *spent_attempts(struct arena *mem, const struct run_info *run)
 {
-    struct err e = { 0 };
+    const int n = run->attempts;
+    struct attempt *list = arena_alloc(mem, (size_t)n * sizeof *list);
 
-    if (attempts_load(list, mem, run->folder, run->links, &e) < 0)
-        log_warn("run %s: %s", run->name, e.text);
-    for (size_t i = 0; i < list->n; i++) {
-        struct attempt *a = &list->item[i];
-        const bool is_last = i + 1 == list->n;
+    for (int i = 0; i < n; i++) {
+        struct attempt *a = &list[i];
+        const bool is_last = i + 1 == n;
 
-        if (a->end_ms || (is_last && run->status == RUN_RUNNING))
-            continue;
-        a->end_ms = last_sign(run, a, is_last ? INT64_MAX : a[1].start_ms);
+        *a = run->attempt[i];
+        if (!a->end_ms && !(is_last && run->status == RUN_RUNNING))
+            a->end_ms = last_sign(
+                run, a, is_last ? INT64_MAX : run->attempt[i + 1].start_ms);
     }
+    return list;
 }
 
 double spent_seconds(const struct run_info *run)
 {
-    struct attempt_list list;
     struct arena mem = { 0 };
+    const struct attempt *list = spent_attempts(&mem, run);
     double secs = 0;
 
-    spent_attempts(&list, &mem, run);
-    for (size_t i = 0; i < list.n; i++)
-        secs += attempt_seconds(run->folder, &list.item[i], clock_wall_ms());
-    if (list.n == 0 && run->seen_ms > run->start_ms)
+    for (int i = 0; i < run->attempts; i++)
+        secs += attempt_seconds(run->folder, &list[i], clock_wall_ms());
+    if (run->attempts == 0 && run->seen_ms > run->start_ms)
         secs = (double)(run->seen_ms - run->start_ms) / 1000;
     arena_clear(&mem);
     return secs;
@@ -114,15 +113,12 @@ double spent_seconds(const struct run_info *run)
 
 static double between_attempts(const struct run_info *run)
 {
-    struct attempt_list list;
     struct arena mem = { 0 };
+    const struct attempt *list = spent_attempts(&mem, run);
     double secs = 0;
 
-    spent_attempts(&list, &mem, run);
-    for (size_t i = 1; i < list.n; i++)
-        secs +=
-            fmax(0, (double)(list.item[i].start_ms - list.item[i - 1].end_ms) /
-                        1000);
+    for (int i = 1; i < run->attempts; i++)
+        secs += fmax(0, (double)(list[i].start_ms - list[i - 1].end_ms) / 1000);
     arena_clear(&mem);
     return secs;
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "common/err.h"
-#include "store/format/attempt.h"
 #include "store/read/runs.h"
 
 /*
@@ -40,8 +39,7 @@ int spent_load(struct spent *, const struct run_info *, double seconds,
 
 /* The attempts at a run.  One that was killed has no end; it gets the time at
  * which it was last heard of, by a heartbeat or by a point. */
-void spent_attempts(struct attempt_list *, struct arena *,
-                    const struct run_info *);
+struct attempt *spent_attempts(struct arena *, const struct run_info *);
 
 /* The wall-clock time of all attempts. */
 double spent_seconds(const struct run_info *);

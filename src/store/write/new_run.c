@@ -172,7 +172,7 @@ int new_run_folders(const char *folder, struct err *e)
     return 0;
 }
 
-static int write_tags(const struct new_run *n, const struct new_run_conf *c,
+static int write_tags(const struct new_run *n, const struct run_conf *c,
                       struct err *e)
 {
     const int colour = store_next_colour(c->root);
@@ -194,7 +194,7 @@ static int write_tags(const struct new_run *n, const struct new_run_conf *c,
 }
 
 static void fill_meta(struct new_run *n, struct arena *mem,
-                      const struct new_run_conf *c, const char *id,
+                      const struct run_conf *c, const char *id,
                       const char *experiment, const char *name)
 {
     char *uri = store_uri(arena_printf(mem, "%s/artifacts", n->place));
@@ -227,7 +227,7 @@ static int choose_id(char id[33], const char *wanted, struct err *e)
 }
 
 int new_run_stage(struct new_run *n, struct arena *mem,
-                  const struct new_run_conf *c, struct err *e)
+                  const struct run_conf *c, struct err *e)
 {
     char id[33], *experiment = NULL, *name = NULL;
     int ret = -1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,15 +25,28 @@
  * expects are there.  folder and place are owned by the caller; on failure
  * nothing is left behind and both are NULL.
  */
-struct new_run_conf {
-    const char *root;
-    const char *experiment; /* NULL: Default */
-    const char *name;       /* NULL: the next of run1, run2, ... */
-    const char *id;         /* 32 hexadecimal digits; NULL: a random one */
-    const char *user;       /* NULL: of this process */
-    const char *parent;     /* the id of a run, or NULL */
-    const char *source;     /* the command, or what created the run */
-    int64_t start_ms;       /* 0: now */
+/* What run_begin() and stored_run_create() are told. */
+struct run_conf {
+    const char *root;        /* the store; created if need be */
+    const char *experiment;  /* by name; NULL is "Default" */
+    const char *name;        /* NULL: the next of run1, run2, ... */
+    const char *id;          /* of a new run; NULL: a random one */
+    const char *parent;      /* id of the run this one belongs to, or NULL */
+    const char *resume;      /* id of a run to resume, or NULL */
+    const char *command;     /* the command line; secrets are masked */
+    const char *source;      /* of a new run: the command, or what created it */
+    const char *user;        /* of a new run; NULL: that of this process */
+    int64_t start_ms;        /* of a new run; 0: now */
+    const char *tensorboard; /* folder in which event files are written too,
+                                 * in one named after the run; or NULL */
+    double flush_secs;       /* 0: one second */
+    int64_t memory;          /* bytes that may wait for the store; 0: a
+                                 * 16th of the machine's, 2 GiB at most */
+    bool steal;              /* resume also while another process writes */
+    int cpus, gpus;          /* in use, over all ranks; 0: those of this
+                                 * process, and none */
+    bool no_cpus;            /* this process uses no CPU itself */
+    bool no_provenance;      /* do not record git, host and environment */
 };
 
 struct new_run {
@@ -42,7 +56,7 @@ struct new_run {
     struct attempt self; /* this process, as the first attempt */
 };
 
-int new_run_stage(struct new_run *, struct arena *, const struct new_run_conf *,
+int new_run_stage(struct new_run *, struct arena *, const struct run_conf *,
                   struct err *);
 
 /* The subfolders that every run has. */

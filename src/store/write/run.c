@@ -157,18 +157,13 @@ static void unlock_attempt(struct run *r)
 
 static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
 {
-    const struct new_run_conf conf = {
-        .root = c->root,
-        .experiment = c->experiment,
-        .name = c->name,
-        .id = c->id,
-        .parent = c->parent,
-        .source = c->command ? mask_command(&r->mem, c->command)
-                             : program_invocation_short_name,
-    };
+    struct run_conf conf = *c;
     struct new_run n;
-    const int ret = new_run_stage(&n, &r->mem, &conf, e);
+    int ret;
 
+    conf.source = c->command ? mask_command(&r->mem, c->command)
+                             : program_invocation_short_name;
+    ret = new_run_stage(&n, &r->mem, &conf, e);
     r->attempt = n.self;
     r->meta = n.meta;
     r->folder = n.folder;

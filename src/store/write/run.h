@@ -5,6 +5,7 @@
 
 #include "common/err.h"
 #include "store/format/info.h"
+#include "store/write/new_run.h"
 
 /*
  * run - write one run into the store
@@ -37,26 +38,6 @@
  * run_check(), run_flush() and run_end() fail with ERR_BUSY.
  */
 struct run;
-
-struct run_conf {
-    const char *root;        /* the store; created if need be */
-    const char *experiment;  /* by name; NULL is "Default" */
-    const char *name;        /* NULL: the next of run1, run2, ... */
-    const char *id;          /* of a new run; NULL: a random one */
-    const char *parent;      /* id of the run this one belongs to, or NULL */
-    const char *resume;      /* id of a run to resume, or NULL */
-    const char *command;     /* the command line; secrets are masked */
-    const char *tensorboard; /* folder in which event files are written too,
-                                 * in one named after the run; or NULL */
-    double flush_secs;       /* 0: one second */
-    int64_t memory;          /* bytes that may wait for the store; 0: a
-                                 * 16th of the machine's, 2 GiB at most */
-    bool steal;              /* resume also while another process writes */
-    int cpus, gpus;          /* in use, over all ranks; 0: those of this
-                                 * process, and none */
-    bool no_cpus;            /* this process uses no CPU itself */
-    bool no_provenance;      /* do not record git, host and environment */
-};
 
 /* Make the conf resume the run that was prepared for this program, if any; true
  * then.  A program that starts others, such as gtrack sweep, creates a run for

@@ -79,7 +79,7 @@ static int save_attempt(struct stored_run *p, enum run_status status,
     return ret;
 }
 
-int stored_run_create(struct stored_run *p, const struct new_run_conf *c,
+int stored_run_create(struct stored_run *p, const struct run_conf *c,
                       struct err *e)
 {
     struct new_run n;

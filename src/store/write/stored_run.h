@@ -13,7 +13,7 @@
 /*
  * stored_run - write a run that is imported, or add to one that exists
  *
- *      struct new_run_conf c = { .root = "mlruns", .name = "old", ... };
+ *      struct run_conf c = { .root = "mlruns", .name = "old", ... };
  *      struct stored_run b;
  *
  *      if (stored_run_create(&b, &c, e) < 0)
@@ -39,7 +39,7 @@ struct stored_run {
     int64_t keeper; /* a process that touches the attempt's file, or 0 */
 };
 
-int stored_run_create(struct stored_run *, const struct new_run_conf *,
+int stored_run_create(struct stored_run *, const struct run_conf *,
                       struct err *);
 int stored_run_open(struct stored_run *, const char *run_folder, struct err *);
 void stored_run_close(struct stored_run *);

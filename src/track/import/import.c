@@ -491,7 +491,7 @@ static int write_content(const struct import_run *in, struct stored_run *b,
 static int write_run(const struct import_run *in, struct import *import,
                      struct err *e)
 {
-    const struct new_run_conf c = {
+    const struct run_conf c = {
         .root = import->root,
         .experiment = import->experiment ? import->experiment : in->experiment,
         .name = import->name ? import->name : in->name,
