@@ -299,14 +299,13 @@ int store_experiment(const char *root, const char *name, char **id,
                        "the name of an experiment has 1 to 500 "
                        "characters, without \"'\": not \"%s\"",
                        name);
-    id_of(own, name, 0);
-    found = look(root, own, name, e);
-    if (found == FREE || found == OTHERS) {
-        if (find_experiment(root, name, id, e) < 0)
+    for (int k = 0; !*id; k++) { /* renamed or damaged: the next one */
+        id_of(own, name, k);
+        found = look(root, own, name, e);
+        if (k == 0 && (found == FREE || found == OTHERS) &&
+            find_experiment(root, name, id, e) < 0)
             return -1;
-    }
-    for (int k = 1; !*id; k++) {
-        if (found == FREE) {
+        if (found == FREE && !*id) {
             if (make_experiment(root, own, name, e) < 0)
                 return -1;
             found = look(root, own, name, e);
@@ -315,8 +314,6 @@ int store_experiment(const char *root, const char *name, char **id,
             return -1;
         if (found == OURS)
             *id = xstrdup(own);
-        id_of(own, name, k); /* it was renamed or is damaged: the next one */
-        found = look(root, own, name, e);
     }
     return 0;
 }

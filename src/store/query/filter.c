@@ -302,19 +302,18 @@ static int check_word(const struct clause *c, const struct runs *runs,
 static int resolve_clause(struct clause *c, struct arena *mem,
                           const struct runs *runs, struct err *e)
 {
+    const enum key_kind kind = c->entity == METRICS ? METRIC : PARAM;
+
     if (c->test == IS_NULL && c->entity != ANY)
         return 0;
     switch (c->entity) {
     case ANY:
         return resolve_name(c, mem, runs, e);
     case METRICS:
-        return find_key_exists(runs, METRIC, c->key)
-                   ? 0
-                   : find_key_fail(runs->run, runs->n, METRIC, c->key, NULL, e);
     case PARAMS:
-        return find_key_exists(runs, PARAM, c->key)
+        return find_key_exists(runs, kind, c->key)
                    ? 0
-                   : find_key_fail(runs->run, runs->n, PARAM, c->key, NULL, e);
+                   : find_key_fail(runs->run, runs->n, kind, c->key, NULL, e);
     case ATTRIBUTES:
         return (c->attribute == ATTRIBUTE_EXPERIMENT ||
                 c->attribute == ATTRIBUTE_STATUS) &&

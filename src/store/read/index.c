@@ -122,17 +122,9 @@ struct index_slot {
     uint32_t at, size; /* of the record, after its length and hash */
 };
 
-struct news {
+struct index_news {
     char *key;
     struct buf record; /* empty: what the file has is not right */
-};
-
-struct index_news {
-    pthread_mutex_t lock;
-    struct news *item;
-    size_t n, room;
-    int64_t bytes;
-    bool edited; /* what the file has would be believed again */
 };
 
 char *index_path(const char *of, const char *ending)
@@ -212,8 +204,7 @@ void index_open(struct index *x, const char *root, bool all)
         .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
         .path = index_path(root, ".index"),
     };
-    x->news = xcalloc(1, sizeof *x->news);
-    pthread_mutex_init(&x->news->lock, NULL);
+    pthread_mutex_init(&x->lock, NULL);
     if (!x->path || !read_file(x))
         return;
     if (!read_records(x)) {
@@ -279,7 +270,6 @@ void index_put(struct index *x, const char *key, const struct run_info *run,
 {
     struct buf b = BUF_INIT;
     const bool known = w && !w->fresh;
-    struct index_news *news = x->news;
 
     if (!x->path || (!known && !run->edited))
         return;
@@ -291,18 +281,19 @@ void index_put(struct index *x, const char *key, const struct run_info *run,
         pack_bytes(&b, w->paths.s, w->paths.len);
         pack_run(&b, run);
     }
-    pthread_mutex_lock(&news->lock);
-    APPEND(news->item, news->n, news->room) = (struct news){ xstrdup(key), b };
-    news->bytes += known ? w->bytes : 0;
-    news->edited |= run->edited;
-    pthread_mutex_unlock(&news->lock);
+    pthread_mutex_lock(&x->lock);
+    APPEND(x->news, x->n_news, x->room) =
+        (struct index_news){ xstrdup(key), b };
+    x->bytes += known ? w->bytes : 0;
+    x->edited |= run->edited;
+    pthread_mutex_unlock(&x->lock);
 }
 
 /* Writing costs as much as all runs do; reading these again, less. */
-static bool is_worth_it(const struct index_news *news, size_t n)
+static bool is_worth_it(const struct index *x, size_t n)
 {
-    return news->edited || news->n >= 32 || news->n * 8 >= n ||
-           news->bytes >= 1 << 20;
+    return x->edited || x->n_news >= 32 || x->n_news * 8 >= n ||
+           x->bytes >= 1 << 20;
 }
 
 static void put_record(struct buf *b, const void *data, size_t n)
@@ -340,17 +331,16 @@ void index_write(const char *path, const struct buf *b)
 
 void index_save(struct index *x, char *const *keys, size_t n)
 {
-    struct index_news *news = x->news;
     struct buf b = BUF_INIT;
 
-    if (!x->path || news->n == 0 || !is_worth_it(news, n))
+    if (!x->path || x->n_news == 0 || !is_worth_it(x, n))
         return;
-    SORT(news->item, news->n, str_compare);
+    SORT(x->news, x->n_news, str_compare);
     buf_add(&b, magic, sizeof magic);
     for (size_t i = 0; i < n; i++) {
-        const struct news want = { .key = keys[i] };
-        const struct news *new =
-            bsearch(&want, news->item, news->n, sizeof want, str_compare);
+        const struct index_news want = { .key = keys[i] };
+        const struct index_news *new =
+            bsearch(&want, x->news, x->n_news, sizeof want, str_compare);
         const struct index_slot *old = new ? NULL : find_slot(x, keys[i]);
 
         if (new &&new->record.len)
@@ -366,12 +356,12 @@ void index_close(struct index *x, struct arena *mem)
 {
     if (x->data)
         arena_take(mem, x->data);
-    for (size_t i = 0; i < x->news->n; i++) {
-        free(x->news->item[i].key);
-        buf_clear(&x->news->item[i].record);
+    for (size_t i = 0; i < x->n_news; i++) {
+        free(x->news[i].key);
+        buf_clear(&x->news[i].record);
     }
-    pthread_mutex_destroy(&x->news->lock);
-    FREE(x->news->item, x->news, x->slot, x->path);
+    pthread_mutex_destroy(&x->lock);
+    FREE(x->news, x->slot, x->path);
     if (x->root_fd >= 0)
         close(x->root_fd);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,7 +64,11 @@ struct index {
     size_t size;
     struct index_slot *slot; /* in order of the keys */
     size_t n_slots;
-    struct index_news *news; /* what was added, guarded by a lock */
+    pthread_mutex_t lock; /* of what was added since: */
+    struct index_news *news;
+    size_t n_news, room;
+    int64_t bytes;
+    bool edited; /* what the file has would be believed again */
 };
 
 /* The file of the cache about a file or folder, whose name ends like this; NULL

@@ -42,9 +42,12 @@ static void failed(struct run_reader *r, const struct err *e, const char *where)
     r->run->unread = r->run->unread || e->kind == ERR_SYSTEM;
 }
 
-static void load_pair(struct run_reader *r, const char *path, const char *key,
-                      struct pair **pairs, size_t *n)
+/* A parameter or a tag. */
+static void load_pair(struct run_reader *r, enum key_kind kind,
+                      const char *path, const char *key)
 {
+    struct pair **pairs = kind == TAG ? &r->run->tags : &r->run->params;
+    size_t *n = kind == TAG ? &r->run->n_tags : &r->run->n_params;
     struct buf b = BUF_INIT;
     struct err e = { 0 };
 
@@ -63,11 +66,6 @@ static void load_pair(struct run_reader *r, const char *path, const char *key,
                                           arena_strndup(r->mem, b.s, b.len) };
     }
     buf_clear(&b);
-}
-
-static void load_param(struct run_reader *r, const char *path, const char *key)
-{
-    load_pair(r, path, key, &r->run->params, &r->run->n_params);
 }
 
 /* Older stores have "is.NAME" for "derived.NAME".  A run that was resumed since
@@ -92,11 +90,6 @@ static void rename_derived(struct run_reader *r)
     run->n_params = n;
     if (renamed)
         SORT(run->params, n, str_compare);
-}
-
-static void load_tag(struct run_reader *r, const char *path, const char *key)
-{
-    load_pair(r, path, key, &r->run->tags, &r->run->n_tags);
 }
 
 static void load_metric(struct run_reader *r, const char *path, const char *key)
@@ -129,16 +122,14 @@ static void load_metric(struct run_reader *r, const char *path, const char *key)
     run->metrics[run->n_metrics++] = m;
 }
 
-/* Called with each file below a folder of keys. */
-typedef void key_fn(struct run_reader *, const char *path, const char *key);
-
 /* May MLflow's page write it anew in place? */
 static bool is_of_people(const char *tag)
 {
     return !run_info_is_own_tag(tag) || strcmp(tag, "mlflow.note.content") == 0;
 }
 
-static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
+static void load_folder(struct run_reader *r, const char *folder,
+                        enum key_kind kind)
 {
     struct path_list keys, folders;
     struct err e = { 0 };
@@ -154,7 +145,7 @@ static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
                 folder);
     for (size_t i = 0; i < folders.n; i++)
         watch_add(r->watch, r->run->folder, path_listed(&folders, i),
-                  fn == load_metric ? WATCH_RUNNING : WATCH_ALWAYS);
+                  kind == METRIC ? WATCH_RUNNING : WATCH_ALWAYS);
     for (size_t i = 0; i < keys.n; i++) {
         const char *path = path_listed(&keys, i);
         const char *problem = key_problem(keys.name[i]);
@@ -162,24 +153,27 @@ static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
         if (problem)
             damaged(r, problem, path);
         watch_add(r->watch, r->run->folder, path,
-                  fn == load_tag && is_of_people(keys.name[i]) ? WATCH_ALWAYS
-                                                               : WATCH_RUNNING);
-        fn(r, path, keys.name[i]);
+                  kind == TAG && is_of_people(keys.name[i]) ? WATCH_ALWAYS
+                                                            : WATCH_RUNNING);
+        if (kind == METRIC)
+            load_metric(r, path, keys.name[i]);
+        else
+            load_pair(r, kind, path, keys.name[i]);
     }
     path_list_clear(&folders);
     path_list_clear(&keys);
 }
 
 /* Archives and git have no empty folders, so one that is missing is empty. */
-static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
+static void load_keys(struct run_reader *r, enum key_kind kind)
 {
-    char *folder = path_join(r->run->folder, kind);
+    char *folder = path_join(r->run->folder, key_folders[kind]);
 
     if (path_is_refused(folder, r->run->links))
         damaged(r, "is a symbolic link, which only --follow-links follows",
                 folder);
     else
-        each_key(r, folder, fn);
+        load_folder(r, folder, kind);
     free(folder);
 }
 
@@ -255,10 +249,10 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
         run->unread = true;
         flags |= LOAD_NO_METRICS; /* rather none than retracted points */
     }
-    load_keys(&r, "params", load_param);
+    load_keys(&r, PARAM);
     rename_derived(&r);
-    load_keys(&r, "tags", load_tag);
+    load_keys(&r, TAG);
     if (!(flags & LOAD_NO_METRICS))
-        load_keys(&r, "metrics", load_metric);
+        load_keys(&r, METRIC);
     load_inputs(&r);
 }

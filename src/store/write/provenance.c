@@ -151,18 +151,18 @@ bool provenance_git(struct buf *out, size_t max, double secs,
                     const char *const *argv)
 {
     struct spawn s = { .out = out, .quiet = true, .max = max, .secs = secs };
-    const bool good = spawn_run(argv, &s, ERR_IGNORED) == 0;
 
-    return good;
+    return spawn_run(argv, &s, ERR_IGNORED) == 0;
 }
 
 /* The output without the final newline; false if it fails. */
 static bool git(struct provenance *c, struct buf *out, size_t max,
                 const char *const *argv)
 {
-    const bool good =
-        !atomic_load(&c->stop) && provenance_git(out, max, GIT_SECS, argv);
+    bool good;
 
+    buf_trim(out, 0);
+    good = !atomic_load(&c->stop) && provenance_git(out, max, GIT_SECS, argv);
     while (out->len && out->s[out->len - 1] == '\n')
         buf_trim(out, out->len - 1);
     return good;
@@ -230,10 +230,8 @@ static void source(struct provenance *c)
         return;
     }
     add_tag(q, "mlflow.source.git.commit", b.s);
-    buf_trim(&b, 0);
     if (git(c, &b, 4096, branch))
         add_tag(q, "mlflow.source.git.branch", b.s);
-    buf_trim(&b, 0);
     if (git(c, &b, 4096, remote)) {
         struct buf url = BUF_INIT;
 
@@ -241,18 +239,15 @@ static void source(struct provenance *c)
         add_tag(q, "mlflow.source.git.repoURL", url.s);
         buf_clear(&url);
     }
-    buf_trim(&b, 0);
     if (provenance_has_filter()) {
         log_warn("the changes since the commit are not recorded: git would "
                  "run the filters of this repository's configuration");
-        buf_clear(&b);
-        return;
+    } else {
+        if (git(c, &b, DIFF_MAX, status))
+            add_tag(q, "mlflow.source.git.dirty", b.len ? "true" : "false");
+        if (git(c, &b, DIFF_MAX, changes) && b.len)
+            keep_diff(c, &b);
     }
-    if (git(c, &b, DIFF_MAX, status))
-        add_tag(q, "mlflow.source.git.dirty", b.len ? "true" : "false");
-    buf_trim(&b, 0);
-    if (git(c, &b, DIFF_MAX, changes) && b.len)
-        keep_diff(c, &b);
     buf_clear(&b);
 }
 
