@@ -98,12 +98,15 @@ static int list_runs(struct table *t, struct runs *runs, int form,
     return ret;
 }
 
-static int list_groups(struct table *t, const struct runs *runs, struct err *e)
+/* Groups are sorted by what their rows show. */
+static int list_groups(struct table *t, struct runs *runs, struct err *e)
 {
     struct columns metrics = { 0 };
     const char *text = columns_text;
     int ret = 0;
 
+    if (selection.sort && columns_sort(runs, selection.sort, group_text, e) < 0)
+        return -1;
     if (text)
         ret = columns_parse(&metrics, text + (*text == '+'), runs, e);
     else

@@ -68,6 +68,16 @@ for command in "best x --group-by lr" "ls --group-by lr -c x"; do
     like err "1 of 1 groups average runs of different lengths, such as 2 and 4" \
         "a mean over runs of different lengths comes with a warning: $command"
 done
+for run in "1 1" "1 9" "2 3" "2 2" "3 4"; do
+    printf 'step=1 y=%d\n' "${run#* }" |
+        gtrack -r means log "run-${run#* }" -q -p lr="${run% *}"
+done
+gtrack -r means ls --group-by lr --sort y -c y --tsv --no-header >out
+is "$(cut -f 1 out | tr '\n' ' ')" "2 3 1 " \
+    "groups are sorted by their means, not by their best runs"
+gtrack -r means ls --group-by lr --sort -y -c y --tsv --no-header >out
+is "$(cut -f 1 out | tr '\n' ' ')" "1 3 2 " \
+    "groups are sorted by their means in descending order, too"
 gtrack -r twins best x --group-by lr --latex >out 2>err
 like out '1\.5[0-9]* \\pm 0\.7[0-9]*\$ (std; 95\\% \$\\pm 6\.[0-9]*\$, \$n=2\$)' \
     "a table in LaTeX says what the interval after a mean is"

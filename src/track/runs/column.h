@@ -104,8 +104,9 @@ size_t column_group_cells(const struct table_cell *, size_t rows,
 int columns_parse(struct columns *, const char *text, const struct runs *,
                   struct err *);
 /* Sort runs by a list of columns; "-" before one sorts it in descending order.
- * A run without a value comes last in either order. */
-int columns_sort(struct runs *, const char *text, struct err *);
+ * A run without a value comes last in either order.  With columns to group by,
+ * or NULL, a run has the mean of its group in place of a number. */
+int columns_sort(struct runs *, const char *text, const char *by, struct err *);
 /* Append the columns of a list that columns_sort() has accepted; NULL has
  * none. */
 void columns_add_sorted(struct columns *, const char *text,

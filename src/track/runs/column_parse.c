@@ -235,8 +235,38 @@ static int by_order(const void *a, const void *b, void *arg)
     return (x->cell > y->cell) - (x->cell < y->cell); /* keep their order */
 }
 
+/* Let the numbers of each run, n cells, be the means of its group. */
+static void average_groups(struct table_cell *cell, size_t n,
+                           const struct runs *runs, const struct columns *by)
+{
+    struct table_cell *key = xcalloc(runs->n * by->n, sizeof *key);
+    size_t *group = xcalloc(runs->n, sizeof *group);
+    double *sum = xcalloc(runs->n, sizeof *sum);
+    double *count = xcalloc(runs->n, sizeof *count);
+
+    for (size_t i = 0; i < runs->n * by->n; i++)
+        key[i] = column_cell(&by->item[i % by->n], &runs->run[i / by->n]);
+    column_group_cells(key, runs->n, by->n, group);
+    for (size_t j = 0; j < n; j++) {
+        memset(sum, 0, runs->n * sizeof *sum);
+        memset(count, 0, runs->n * sizeof *count);
+        for (size_t i = 0; i < runs->n; i++) {
+            const double x = column_cell_number(&cell[i * n + j]);
+
+            sum[group[i]] += isfinite(x) ? x : 0;
+            count[group[i]] += isfinite(x) != 0;
+        }
+        for (size_t i = 0; i < runs->n; i++)
+            if (count[group[i]] > 0)
+                cell[i * n + j] =
+                    (struct table_cell){ .type = TABLE_REAL,
+                                         .x = sum[group[i]] / count[group[i]] };
+    }
+    FREE(count, sum, group, key);
+}
+
 static void sort_rows(struct runs *runs, const struct columns *c,
-                      const bool *down)
+                      const bool *down, const struct columns *by)
 {
     struct sort_row *row = xcalloc(runs->n, sizeof *row);
     struct table_cell *cell = xcalloc(runs->n * c->n, sizeof *cell);
@@ -248,6 +278,8 @@ static void sort_rows(struct runs *runs, const struct columns *c,
         for (size_t j = 0; j < c->n; j++)
             row[i].cell[j] = column_cell(&c->item[j], &runs->run[i]);
     }
+    if (by->n && runs->n)
+        average_groups(cell, c->n, runs, by);
     qsort_r(row, runs->n, sizeof *row, by_order, &o);
     for (size_t i = 0; i < runs->n; i++)
         runs->run[i] = row[i].run;
@@ -293,14 +325,18 @@ static int parse_sort(struct columns *c, bool down[MAX_COLUMNS],
     return ret;
 }
 
-int columns_sort(struct runs *runs, const char *text, struct err *e)
+int columns_sort(struct runs *runs, const char *text, const char *by,
+                 struct err *e)
 {
-    struct columns c = { 0 };
+    struct columns c = { 0 }, keys = { 0 };
     bool down[MAX_COLUMNS] = { false };
-    const int ret = parse_sort(&c, down, text, runs, e);
+    int ret = parse_sort(&c, down, text, runs, e);
 
+    if (ret == 0 && by)
+        ret = columns_parse(&keys, by, runs, e);
     if (ret == 0)
-        sort_rows(runs, &c, down);
+        sort_rows(runs, &c, down, &keys);
+    columns_clear(&keys);
     columns_clear(&c);
     return ret;
 }

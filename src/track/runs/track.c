@@ -246,7 +246,7 @@ int track_narrow(struct runs *runs, const char *root,
         return -1;
     if (n > 1 && !o->sort && runs->n)
         runs_sort_as_named(runs, words, n);
-    if (o->sort && columns_sort(runs, o->sort, e) < 0)
+    if (o->sort && columns_sort(runs, o->sort, NULL, e) < 0)
         return -1;
     if (o->limit && runs->n > (size_t)o->limit) {
         /* without an order the newest are wanted; they are last */
