@@ -15,7 +15,7 @@
 #include "store/alert/alert_list.h"
 #include "store/read/run_rate.h"
 #include "store/write/claimed_run.h"
-#include "store/write/edit.h"
+#include "store/write/stored_run.h"
 
 char *sweep_run_cell_path(const struct sweep_run *s, size_t cell,
                           const char *end)
@@ -126,34 +126,20 @@ int sweep_run_add(struct sweep_run *s, size_t from, struct err *e)
 
 /* ---- the parent -------------------------------------------------------- */
 
-/* The id that an earlier command has written, if there is one. */
-static int read_parent(struct sweep_run *s, struct err *e)
-{
-    char *path = path_join(s->folder, "parent");
-    struct buf text = BUF_INIT;
-    const int ret = buf_read_file(&text, path, 256, e);
-
-    if (ret == 0) {
-        buf_trim(&text, strcspn(text.s, "\n"));
-        s->parent = buf_detach(&text);
-    }
-    free(path);
-    return err_allow(ret, ERR_MISSING, e);
-}
-
-/* Of several processes that choose the id of the parent at once, the first
+/* The id of the parent, which an earlier command has written, or else this one
+ * if it runs cells.  Of several processes that choose it at once, the first
  * one's holds for all. */
-static int claim_parent(struct sweep_run *s, struct err *e)
+static int find_parent(struct sweep_run *s, bool create, struct err *e)
 {
     char *path = path_join(s->folder, "parent");
-    int ret = path_make(s->folder, e);
+    int ret = create ? path_make(s->folder, e) : 0;
 
     if (ret == 0)
-        ret = claimed_run_id(path, &s->parent, e);
-    if (ret == 0)
+        ret = claimed_run_id(path, create, &s->parent, e);
+    if (ret == 0 && create)
         ret = save_sync_all(s->folder, e); /* the folder has its name, too */
     free(path);
-    return ret;
+    return create ? ret : err_allow(ret, ERR_MISSING, e);
 }
 
 /* The parent has no metrics and uses no cores; its cells do.  A sweep that
@@ -168,7 +154,7 @@ static int begin_parent(struct sweep_run *s, struct err *e)
     bool made = false;
     int ret;
 
-    if (!s->parent && claim_parent(s, e) < 0)
+    if (!s->parent && find_parent(s, true, e) < 0)
         return -1;
     alert_writer_fork(&alerts);
     ret = claimed_run_begin(&s->own, &conf, s->parent, &made, e);
@@ -199,12 +185,16 @@ static enum run_status status_of(const struct sweep_run *s, bool stopped)
 static int set_parent_status(struct sweep_run *s, enum run_status status,
                              struct err *e)
 {
+    struct stored_run parent;
     struct runs one = { 0 };
     int ret = runs_load_ids(&one, s->root, &s->parent, 1, LOAD_NO_METRICS, e);
 
     if (ret == 0 && one.n == 1 && one.run[0].status != RUN_RUNNING &&
-        one.run[0].status != status)
-        ret = edit_status(&one.run[0], status, e);
+        one.run[0].status != status) {
+        ret = stored_run_open(&parent, one.run[0].folder, e);
+        if (ret == 0)
+            ret = stored_run_end(&parent, status, one.run[0].seen_ms, 0, e);
+    }
     runs_free(&one);
     return ret;
 }
@@ -229,7 +219,7 @@ int sweep_run_open(struct sweep_run *s, struct err *e)
     int ret = s->program->open(s, e);
 
     if (ret == 0)
-        ret = read_parent(s, e);
+        ret = find_parent(s, false, e);
     if (ret == 0)
         ret = read_draws(s, e);
     s->outcome = xcalloc(s->sweep.n_cells, sizeof *s->outcome);

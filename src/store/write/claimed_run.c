@@ -8,7 +8,7 @@
 #include "common/save.h"
 #include "store/format/store.h"
 
-static int create(const char *path, struct err *e)
+static int create_file(const char *path, struct err *e)
 {
     char line[34];
 
@@ -17,7 +17,7 @@ static int create(const char *path, struct err *e)
     return save_create(path, line, e);
 }
 
-int claimed_run_id(const char *path, char **id, struct err *e)
+int claimed_run_id(const char *path, bool create, char **id, struct err *e)
 {
     struct buf text = BUF_INIT;
     struct err why = { 0 };
@@ -27,9 +27,9 @@ int claimed_run_id(const char *path, char **id, struct err *e)
      * moment */
     for (int tries = 0; tries < 100; tries++) {
         ret = buf_read_unlinked(&text, path, 256, &why);
-        if (ret < 0 && why.kind == ERR_MISSING) {
+        if (ret < 0 && why.kind == ERR_MISSING && create) {
             why = (struct err){ 0 };
-            ret = create(path, &why);
+            ret = create_file(path, &why);
         }
         if (ret < 0)
             break;

@@ -9,7 +9,7 @@
  *
  *      char *id;
  *
- *      if (claimed_run_id(path, &id, e) == 0)
+ *      if (claimed_run_id(path, true, &id, e) == 0)
  *          ret = claimed_run_begin(&run, &conf, id, &made, e);
  *
  * A file that only one process can create holds the id for all of them.  One
@@ -17,9 +17,9 @@
  * ERR_BUSY, or one to resume if that process has ended.  This needs no locks.
  */
 
-/* The id in the file, which is created with a new one if it does not exist; the
- * caller frees it. */
-int claimed_run_id(const char *path, char **id, struct err *);
+/* The id in the file; the caller frees it.  If the file does not exist, it is
+ * created with a new id, or ERR_MISSING. */
+int claimed_run_id(const char *path, bool create, char **id, struct err *);
 
 /* Resume the run of this id, or make it. */
 int claimed_run_begin(struct run **, const struct run_conf *, const char *id,

@@ -15,7 +15,6 @@
 #include "common/utf8.h"
 #include "common/format/percent.h"
 #include "common/format/yaml.h"
-#include "store/format/attempt.h"
 #include "store/format/key.h"
 #include "store/format/meta.h"
 #include "store/read/runs.h"
@@ -215,37 +214,6 @@ int edit_remove(const char *root, const struct run_info *run, struct err *e)
         return err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
     edit_finish_moves(root);
     return staging_remove(root, run->folder, e);
-}
-
-struct ending {
-    enum run_status status;
-    int64_t ms;
-};
-
-static void set_status(struct meta *m, const void *arg)
-{
-    const struct ending *end = arg;
-
-    m->status = run_status_mlflow(end->status);
-    m->end_ms = end->status == RUN_RUNNING ? 0 : end->ms;
-}
-
-int edit_status(const struct run_info *run, enum run_status status,
-                struct err *e)
-{
-    const struct ending end = { status, run->seen_ms };
-
-    if (check_idle(run, e) < 0)
-        return -1;
-    if (run->attempts) {
-        struct attempt a = run->attempt[run->attempts - 1];
-
-        a.status = status;
-        a.end_ms = run->seen_ms;
-        if (attempt_save(run->folder, &a, true, NULL, e) < 0)
-            return -1;
-    }
-    return change(run, set_status, &end, e);
 }
 
 /* ---- experiments --------------------------------------------------------- */

@@ -27,8 +27,6 @@ int edit_delete(const struct run_info *, struct err *);
 int edit_restore(const struct run_info *, struct err *);
 /* Remove a deleted run's files for good. */
 int edit_remove(const char *root, const struct run_info *, struct err *);
-/* Set the status of a run that no process writes: STALE becomes this. */
-int edit_status(const struct run_info *, enum run_status, struct err *);
 
 /* Add to the experiment's meta.yaml what is missing, from the struct; if the
  * file is missing or cannot be read, it is rebuilt. */

@@ -151,7 +151,7 @@ static int choose(const struct settings *s, const char *path, char **claimed,
 {
     *claimed = *begun = NULL;
     while (!*claimed && !*begun)
-        if (claimed_run_id(path, claimed, e) < 0 ||
+        if (claimed_run_id(path, true, claimed, e) < 0 ||
             check_progress(s, path, e) < 0 ||
             find_unfinished(s, begun, e) < 0 ||
             (!*begun && drop_old_claim(s, path, claimed, e) < 0))
