@@ -1,7 +1,6 @@
 #include "config.h"
 #include "store/format/attempt.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -110,38 +109,30 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
                   enum path_links links, struct err *e)
 {
     char *folder = path_join(run, STORE_OWN);
-    const bool refused = path_is_refused(folder, links);
-    DIR *dir = refused ? NULL : opendir(folder);
+    struct path_list names = { 0 };
     int ret = 0;
 
     *list = (struct attempt_list){ NULL, 0, 0 };
-    if (!dir && !refused && errno != ENOENT && errno != ENOTDIR)
-        ret = err_sys(e, "cannot list %s", folder);
-    for (int seen = 0; dir && seen < LIST_MAX && ret == 0; seen++) {
-        const struct dirent *d = (errno = 0, readdir(dir));
-        const int number = d ? number_of(d->d_name) : 0;
+    if (!path_is_refused(folder, links))
+        ret = err_allow(path_list_most(&names, folder, LIST_MAX, e),
+                        ERR_MISSING, e);
+    for (size_t i = 0; i < names.n && ret == 0; i++) {
+        const int number = number_of(names.name[i]);
         struct err why = { 0 };
-        char *path;
 
-        if (!d && errno)
-            ret = err_sys(e, "cannot list %s", folder);
-        if (!d)
-            break;
         if (number == 0)
             continue;
         list->last = number > list->last ? number : list->last;
         list->item = arena_grow(mem, list->item, list->n, sizeof *list->item);
-        path = path_join(folder, d->d_name);
-        if (load_one(&list->item[list->n], mem, path, number, links, &why) == 0)
+        if (load_one(&list->item[list->n], mem, path_listed(&names, i), number,
+                     links, &why) == 0)
             list->n++;
-        free(path);
         if (why.kind == ERR_SYSTEM) {
             *e = why;
             ret = -1;
         }
     }
-    if (dir)
-        closedir(dir);
+    path_list_clear(&names);
     free(folder);
     SORT(list->item, list->n, by_number);
     return ret;

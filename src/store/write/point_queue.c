@@ -78,8 +78,7 @@ void point_queue_clear(struct point_queue *q)
 
 static struct point_queue_key *find_key(struct point_queue *q, const char *name)
 {
-    const struct point_queue_key wanted = { (char *)(uintptr_t)name, 0, false,
-                                            0 };
+    const struct point_queue_key wanted = { .name = (char *)(uintptr_t)name };
     struct point_queue_key *const *found =
         tfind(&wanted, &q->names, str_compare);
     struct point_queue_key *new;
@@ -87,8 +86,8 @@ static struct point_queue_key *find_key(struct point_queue *q, const char *name)
     if (found)
         return *found;
     new = xmalloc(sizeof *new);
-    *new = (struct point_queue_key){ xstrdup(name), (uint32_t)q->n_keys, false,
-                                     0 };
+    *new = (struct point_queue_key){ .name = xstrdup(name),
+                                     .id = (uint32_t)q->n_keys };
     APPEND(q->key, q->n_keys, q->key_room) = new;
     tsearch(new, &q->names, str_compare);
     return new;
