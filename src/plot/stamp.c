@@ -142,6 +142,7 @@ int stamp_find(struct stamp *s, const struct buf *file, struct err *e)
 
     *s = (struct stamp){ .n = 0 };
     while ((at = memmem(at, (size_t)(end - at), BEGIN, strlen(BEGIN)))) {
+        s->at = (size_t)(at - file->s);
         at += strlen(BEGIN);
         if (parse_stamp(s, at, end))
             return 0;

@@ -29,6 +29,7 @@ struct stamp {
     bool of_text; /* the hash is that of a text */
     char **word;  /* the arguments of gplot, ended by NULL */
     size_t n, room;
+    size_t at; /* where it begins in the file */
 };
 
 /* The stamp of a command, whose words are ended by NULL, which draws data with

@@ -87,12 +87,21 @@ static int hash_now(const struct stamp *s, const char *path, double secs,
     return ret;
 }
 
-/* Read a figure without the time at which it was drawn. */
+/* Read a figure without the time at which it was drawn, and without its end:
+ * the stamp, whose hash may be an older one, and its head in a PNG. */
 static int read_picture(struct buf *b, const char *path, struct err *e)
 {
+    enum { HEAD = 16 };
     static const char date[] = "CreationDate"; /* of PDF and EPS */
     const int ret = buf_read_file(b, path, FILE_MAX, e);
     char *at = b->s;
+    struct stamp s;
+
+    if (ret == 0 && stamp_find(&s, b, e) == 0) {
+        buf_trim(b, s.at > HEAD ? s.at - HEAD : 0);
+        at = b->s;
+        stamp_clear(&s);
+    }
 
     while (ret == 0 && (at = memmem(at, (size_t)(b->s + b->len - at), date,
                                     sizeof date - 1)))
