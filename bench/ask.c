@@ -78,7 +78,7 @@ int main(int argc, char **argv)
             sweep_put(&s, key, argv[i], "argument", &e);
             free(key);
         } else {
-            sweep_random(&s, argv[i], "argument", &e);
+            sweep_assign(&s, SWEEP_RANDOM, argv[i], "argument", &e);
         }
     }
     ret = argc < 5 || e.kind || sweep_expand(&s, &e) < 0 || ask(&s);
