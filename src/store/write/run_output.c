@@ -74,14 +74,19 @@ void run_output_write(struct run_output *o, const char *text, size_t n)
 
 void run_output_printf(struct run_output *o, const char *fmt, ...)
 {
-    struct buf text = BUF_INIT;
+    const size_t before = o->kept.len;
     va_list ap;
 
+    if (!o->run)
+        return;
     va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
+    buf_vprintf(&o->kept, fmt, ap); /* memory is taken once only */
     va_end(ap);
-    run_output_write(o, text.s, text.len);
-    buf_clear(&text);
+    if (o->kept.len > KEPT_MAX) {
+        o->lost += o->kept.len - before;
+        buf_trim(&o->kept, before);
+    }
+    write_kept(o);
 }
 
 void run_output_close(struct run_output *o)
