@@ -6,6 +6,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "data/corpus/grams.h"
 
 /*
  * clean - find the documents that are not worth training on
@@ -38,14 +39,7 @@ struct clean {
     bool edits;                /* does one of C4's? */
     struct buf kept, lower;    /* what these keep; a line in lower case */
     int64_t *count;            /* of clean_test() */
-    struct grams {
-        struct buf joined; /* all words of the last document */
-        struct gram *word; /* and the end of the last one */
-        size_t n, room;
-        uint32_t *slot;           /* 0, or a word + 1 */
-        size_t slots, slots_room; /* powers of two */
-        bool hashed, windowed;    /* hash_words() and find_windows() are done */
-    } grams;
+    struct grams grams;
 };
 
 int clean_load(struct clean *, const char *path, struct err *);

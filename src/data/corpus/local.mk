@@ -9,6 +9,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_files.c \
 	%D%/corpus_parquet.c \
 	%D%/corpus_writer.c \
+	%D%/grams.c \
 	%D%/hashset.c \
 	%D%/jsonl.c \
 	%D%/leak.c \
