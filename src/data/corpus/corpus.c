@@ -157,7 +157,9 @@ static int check_bad(const struct corpus *c, struct err *e)
         num_comma(a, bad), num_comma(b, all), 100 * (1 - c->conf.good));
 }
 
-int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
+/* Wait for the next block, whose documents are not known yet: 1, 0 or -1. */
+static int take_block(struct corpus *c, struct corpus_block **out,
+                      struct err *e)
 {
     struct corpus_block *b = NULL;
     bool failed;
@@ -179,17 +181,25 @@ int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
         failed = check_bad(c, e) < 0;
     }
     pthread_mutex_unlock(&c->lock);
-    if (failed)
-        return -1;
-    if (!b)
-        return 0;
-    if (corpus_find_docs(c, b, e) < 0) {
-        corpus_done(c, b);
-        corpus_fail(c, e);
-        return -1;
-    }
     *out = b;
-    return 1;
+    return failed ? -1 : b != NULL;
+}
+
+/* Find the documents of a block, which is done after an error: 1 or -1. */
+static int find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
+{
+    if (corpus_find_docs(c, b, e) == 0)
+        return 1;
+    corpus_done(c, b);
+    corpus_fail(c, e);
+    return -1;
+}
+
+int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
+{
+    const int got = take_block(c, out, e);
+
+    return got > 0 ? find_docs(c, *out, e) : got;
 }
 
 struct block_work {
@@ -214,10 +224,12 @@ static void work_blocks(void *arg)
     do {
         if (!inside)
             pthread_mutex_lock(&w->turn);
-        got = corpus_next(w->corpus, &b, &e);
+        got = take_block(w->corpus, &b, &e);
         inside = got > 0 && b->next.inside;
         if (!inside)
             pthread_mutex_unlock(&w->turn);
+        if (got > 0)
+            got = find_docs(w->corpus, b, &e);
         if (got > 0) {
             got = w->fn(worker, b, &e) < 0 ? -1 : 1;
             corpus_done(w->corpus, b);
