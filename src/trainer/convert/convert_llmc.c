@@ -14,7 +14,7 @@
 #include "common/save.h"
 #include "kernels/half.h"
 
-enum { HEAD = 256, MAGIC = 20240326, FP32 = 3, BF16 = 5 };
+enum { HEAD = 256, MAGIC = 20240326, FP32 = 3, BF16 = 5, BLOCK = 4096 };
 
 struct llmc_file {
     FILE *fp;
@@ -28,12 +28,14 @@ static int write_param(void *arg, const struct convert_tensor *t, struct err *e)
     const struct llmc_file *f = arg;
     const struct graph_param *p = t->param;
     const float *from = f->weights + p->at;
+    uint16_t block[BLOCK];
 
     (void)e;
-    for (int64_t i = 0; i < p->count && f->version == BF16; i++) {
-        const uint16_t half = bf16_from_float(from[i]);
-
-        fwrite(&half, sizeof half, 1, f->fp);
+    for (int64_t at = 0, n; at < p->count && f->version == BF16; at += n) {
+        n = p->count - at < BLOCK ? p->count - at : BLOCK;
+        for (int64_t i = 0; i < n; i++)
+            block[i] = bf16_from_float(from[at + i]);
+        fwrite(block, sizeof *block, (size_t)n, f->fp);
     }
     if (f->version == FP32)
         fwrite(from, sizeof *from, (size_t)p->count, f->fp);
