@@ -43,8 +43,15 @@ $env/cudnn/lib/libcudnn.so.9 (version 9.18.1)
 $env/nccl/lib/libnccl.so.2 (version 2.28.3)" \
         "packages of Python come first, and the newest cuBLASLt, each with its version"
     "$gpu" devices >out 2>err
-    like err "$dir/loader/libnccl.so.2 (version 2.14.0)$" \
-        "without packages of Python, the loader finds a library"
+    # The toolkit that configure found may have a library, too.
+    toolkit=$(sed -n 's/^#define CUDA_LIBDIR "\(.*\)"/\1/p' "$build/config.h")
+    if test -e "$toolkit/libnccl.so.2"; then
+        like err "^gtrain[-a-z]*: $toolkit/libnccl.so.2 (version" \
+            "without packages of Python, the toolkit's library is taken"
+    else
+        like err "$dir/loader/libnccl.so.2 (version 2.14.0)$" \
+            "without packages of Python or a toolkit, the loader finds a library"
+    fi
     VIRTUAL_ENV=$dir/env GTRAIN_NCCL_LIB=$dir/own/mine.so "$gpu" devices >out 2>err
     like err "^gtrain[-a-z]*: $dir/own/mine.so$" \
         "the NCCL of GTRAIN_NCCL_LIB is named, without a version if it tells none"
