@@ -117,7 +117,9 @@ static bool parse_stamp(struct stamp *s, const char *at, const char *end)
     if ((size_t)(end - at) < 3 + SHA256_TEXT)
         return false;
     s->of_text = *at == ' ';
-    at += s->of_text ? 1 : 3; /* of "/2 " */
+    if (!s->of_text && memcmp(at, "/2 ", 3) != 0)
+        return false;
+    at += s->of_text ? 1 : 3;
     memcpy(s->hash, at, SHA256_TEXT - 1);
     s->hash[SHA256_TEXT - 1] = '\0';
     at += SHA256_TEXT - 1;

@@ -32,7 +32,6 @@ struct where;
 struct where *where_parse(const char *text, struct err *); /* NULL: an error */
 void where_free(struct where *);                           /* NULL is fine */
 
-/* The number of fields that the filter names. */
 /* Does it name this field, or one within it? */
 bool where_names(const struct where *, const char *path);
 bool where_names_within(const struct where *, const char *path);

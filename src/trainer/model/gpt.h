@@ -30,7 +30,9 @@ struct gpt {
 /* Fill the graph for B sequences of the model's context.  The settings must
  * have gone through resolve_settings(). */
 void gpt_build(struct gpt *, const struct settings *, int64_t B);
-/* Without a cache, for whole sequences: logits(B*T, padded vocabulary). */
+/* With a cache for this many positions of each sequence, it takes one token of
+ * each: logits(B, padded vocabulary).  Without one (0), it takes whole
+ * sequences: logits(B*T, padded vocabulary). */
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
                        int64_t capacity);
 /* For the first T positions of one sequence, up to the attention of the last

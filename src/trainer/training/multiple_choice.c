@@ -99,8 +99,8 @@ static int add_question(void *arg, const struct task_question *r,
     return ret;
 }
 
-/* Read all questions, and those that are put before them; returns the size of
- * the files, or -1. */
+/* Read the questions, and the answered ones to put before them.  Returns the
+ * size of these files, or -1. */
 static int64_t read_questions(struct questions *q, const char *path,
                               int64_t limit, struct err *e)
 {

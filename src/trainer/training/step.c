@@ -438,11 +438,17 @@ static bool is_spike(const double *recent, int n, double x, double limit,
 static enum step_verdict apply_policy(struct engine_recent *r,
                                       enum policy policy, int64_t max_skips)
 {
-    if (policy == POLICY_SKIP && ++r->skips <= max_skips)
-        return STEP_SKIP;
-    return policy == POLICY_IGNORE     ? STEP_GOOD
-           : policy == POLICY_ROLLBACK ? STEP_ROLLBACK
-                                       : STEP_STOP;
+    switch (policy) {
+    case POLICY_IGNORE:
+        return STEP_GOOD;
+    case POLICY_ROLLBACK:
+        return STEP_ROLLBACK;
+    case POLICY_SKIP:
+        return ++r->skips > max_skips ? STEP_STOP : STEP_SKIP;
+    case POLICY_STOP:
+        break;
+    }
+    return STEP_STOP;
 }
 
 enum step_verdict step_judge(struct engine_recent *r,
