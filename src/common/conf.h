@@ -32,10 +32,7 @@
  * key.  A key that a file sets twice is an error.  Text values belong to the
  * conf and live until conf_clear().
  *
- * A file consists of [section], key = value, and comments after ; or, at the
- * start of a line, after #.  It may begin with "extends = a.ini, b.ini": these
- * are read before the rest, each once, and the last value counts.  With older
- * versions of libinih a line holds at most 199 bytes.
+ * gtrain.ini(5) describes the form of a file.
  */
 enum conf_type {
     CONF_INT,   /* int64_t; 512k, 10B */

@@ -23,10 +23,9 @@
  * NVIDIA's libraries: in site-packages/nvidia/NAME/lib of the environment that
  * the program is in, $VIRTUAL_ENV, $CONDA_PREFIX, the user's folder .local,
  * /usr/local and /usr; then in the CUDA toolkit that configure found; then
- * where the system looks.
- * The name of a symbol that was renamed may be such a list, too; the pointer to
- * one that is missing stays NULL if "?" is in that list.  A library stays open
- * until the program ends.
+ * where the system looks.  The name of a symbol that was renamed may be such a
+ * list, too; the pointer to one that is missing stays NULL if "?" is in that
+ * list.  A library stays open until the program ends.
  *
  * dl_where() is the path of an open library whose file name begins so, or NULL;
  * the caller frees it.

@@ -1,13 +1,8 @@
 /*
  * gdata gather - collect the text on this machine, for a first model
  *
- * It reads manuals, documentation, licences, and the comments of Perl, Python
- * and C.  It keeps paragraphs of at least twelve words that begin and end as
- * sentences do and consist of letters and common words; those of which half of
- * the sequences of five words occurred before are left out, so a text that is
- * installed many times with other names and numbers is read once.  Files are
- * ordered by the hashes of their names, so the same files give the same text on
- * every machine.
+ * Files are ordered by the hashes of their names, so the same files give the
+ * same text on every machine.
  */
 #include "config.h"
 

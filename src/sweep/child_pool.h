@@ -16,10 +16,9 @@
  * arguments and variables, and the file that its output is appended to.  It is
  * asked again when a child has ended, or now and then, if it answers that there
  * is none at present; the pool ends when it says so while no child runs.
- * ended() gets the
- * exit status, or 128 plus the signal that killed the child; the status of a
- * program that does not exist is 127.  If either fails, no more children are
- * started, and the others are asked to stop.
+ * ended() gets the exit status, or 128 plus the signal that killed the child;
+ * the status of a program that does not exist is 127.  If either fails, no more
+ * children are started, and the others are asked to stop.
  *
  * Each child gets its share of the cores (OMP_NUM_THREADS), and on a machine
  * with several NUMA nodes its nodes (OMP_PLACES, see cores_place()), unless the

@@ -21,33 +21,12 @@
  *          ... s.cell[i].value[k] of axis s.axis[k]
  *      sweep_clear(&s);
  *
- * A file has settings that all cells have in common, such as those of gtrain,
- * and up to four more sections: [sweep] and [slurm], whose settings are members
- * of struct sweep, and
- *
- *      [grid]      optim.lr = 1e-2, 1e-3, 1e-4
- *                  model.width = 256, 512
- *      [random]    optim.lr = loguniform(1e-4, 1e-2)
- *
- * An axis of [grid] is a list of values, or logspace(low, high, n) or
- * linspace(low, high, n); the cells are all combinations.  An axis of [random]
- * is loguniform(low, high), uniform(low, high), integer(low, high) or
- * choice(a, b, ...); `samples` values are drawn for it, from a stream of random
- * numbers of its own, so that adding an axis or a sample changes no other
- * value.  With both sections, each combination of the grid is run with each
- * sample.  With seeds = n, each of these is run with n values of the seed,
- * counted up from the one that the file sets.
- *
- * An axis "a, b if KEY = c, d" has a value only where an axis before it has one
- * of these.  Of cells that are then equal, there is one.
- *
- * Random values are for sweeps with many axes, whose grid is too large: n
- * cells then try n values of every axis.  With sampler = tpe, all but the first
- * of them depend on results (sweep_tpe.c), so their cells are added while the
- * sweep runs.  Cells that differ in their seed alone
- * are a group.  Halving trains all cells for a part of the steps and only the
- * best groups to the end (sweep_next.h).  With 3 rungs and eta = 3, 9 cells
- * take as many steps as 2.3 whole trainings.
+ * gtrain(1), SWEEPS, describes the file, the axes of [grid] and [random], and
+ * the cells that follow from them; the settings of [sweep] and [slurm] are
+ * members of struct sweep.  Each axis of [random] has a stream of numbers of
+ * its own, so that adding an axis or a sample changes no other value.  With
+ * sampler = tpe, cells are added while the sweep runs (sweep_tpe.c); with
+ * halving, only the best groups are trained to the end (sweep_next.h).
  *
  * A file whose name ends in .yaml or .yml is a sweep of W&B (sweep_wandb.c).
  *

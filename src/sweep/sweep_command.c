@@ -41,10 +41,9 @@ static bool depends_on_results(const struct sweep *w)
 /* Write the script of an array job, whose tasks are the cells or, in a search,
  * take one after another.  It requests the resources of section [slurm] and
  * runs this program with `sweep --cell N WORDS` or `sweep --join WORDS`; the
- * words are quoted for the shell.  Some time before the time
- * limit, or when the job is preempted, the program gets SIGUSR1 and stops its
- * cell; if it ends with status 75, the cell is queued again and resumes the
- * same run. */
+ * words are quoted for the shell.  Some time before the time limit, or when the
+ * job is preempted, the program gets SIGUSR1 and stops its cell; if it ends
+ * with status 75, the cell is queued again and resumes the same run. */
 static int write_script(const struct sweep *w, const char *folder,
                         const char *words, const char *path, struct err *e)
 {

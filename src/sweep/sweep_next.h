@@ -14,13 +14,10 @@
  *      sweep_next_clear(&n);
  *
  * Without halving, these are the cells that are missing or have failed, each
- * once.  With halving, a cell runs to the end of a rung.  A group of seeds is
- * in the next rung as a whole, if the mean of its values is among the best
- * 1/eta of those that have reached the end, as in Li et al., "A system for
- * massively parallel hyperparameter tuning" (2020).  Nobody waits for a rung,
- * but as the cells are known, those of low rungs run first: fewer go on that
- * others are better than in the end.  With sweep.drop, all groups continue that
- * are not worse than the best, which is known when a rung is complete.
+ * once.  With halving, a cell runs to the end of a rung, as gtrain(1), SWEEPS,
+ * and Li et al., "A system for massively parallel hyperparameter tuning" (2020)
+ * describe.  Nobody waits for a rung, but as the cells are known, those of low
+ * rungs run first: fewer go on that others are better than in the end.
  *
  * Several processes may run one sweep: each claims a cell in a rung by a file
  * in the folder `claims`.

@@ -1,12 +1,8 @@
 /*
  * gtrack sweep - run a command for each combination of values
  *
- * In each word of the command, {key} stands for the cell's value of an axis or
- * a setting, and {sweep.cell}, {sweep.folder} and {sweep.steps} for the cell's
- * id, the folder for its files, and the step to which it trains; {{key}} is the
- * text {key}.  The environment has the same values as GTRACK_VALUE_KEY, in
- * capital letters and with _ for other characters, and all of them as JSON in
- * GTRACK_SWEEP_VALUES.
+ * The words of the command and its environment get the values of the cell, as
+ * gtrack(1) describes.
  *
  * The run of a cell is created before its command starts, which takes it over
  * (run_take_handed()).  When a cell is tried again, the points of its run are

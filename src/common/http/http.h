@@ -23,9 +23,8 @@
  *      http_reply_clear(&r);
  *      http_close(http);
  *
- * A handle keeps its connections, so many calls should share one; one thread
- * at a time may use it.  Proxies come from the environment, as curl(1) reads
- * it.
+ * A handle keeps its connections, so many calls should share one; one thread at
+ * a time may use it.  Proxies come from the environment, as curl(1) reads it.
  *
  * A try that fails on the network, stalls, or is answered 408, 425, 429, 500,
  * 502, 503 or 504 is made again after a growing, jittered wait, or as long as

@@ -29,10 +29,8 @@
  * values; the options of TABLE_OPTS select any form.  For people numbers are
  * rounded and times are local; programs get all digits, seconds, bytes and UTC.
  *
- * As JSON a table is one object: "schema", the name and version given to
- * TABLE_INIT; "columns", an array of names; "rows", an array of objects.  A
- * missing cell is null; NaN and infinities are the strings "NaN", "Infinity"
- * and "-Infinity".  Within a version columns are only added.
+ * gtrack(1), Table formats, describes the forms.  The schema of a table in JSON
+ * is given to TABLE_INIT; within a version columns are only added.
  */
 enum table_form {
     TABLE_AUTO,

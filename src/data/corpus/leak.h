@@ -18,14 +18,8 @@
  *      n = leak_remove(l, text, len, LEAK_CUTS, &piece);
  *      leak_free(l);
  *
- * A text is the sequence of its words (roll.h).  A document is in the training
- * text as a whole if a training document has the same words, or if all its
- * sequences of n words occur in the training text.  A document of fewer words,
- * but at least LEAK_LEAST, is one sequence.  Documents without a word are
- * ignored.
- *
- * n is what leak_new() was given, or 0 for GPT-3's rule: the fifth percentile
- * of the lengths of the benchmark, LEAK_LEAST to LEAK_MOST.
+ * gdata(1), leak, says which documents and which sequences of words (roll.h) it
+ * finds, and how many words these have unless leak_new() was given a number.
  *
  * leak_remove() finds the pieces of a training document that GPT-3's rule
  * keeps, and returns how many they are.  It cuts each sequence that no more

@@ -26,9 +26,8 @@
  *
  * A line has a role, the SHA-256 of a file, its size, and its path relative to
  * the folder of the lock.  Shards may have the source that they are in a
- * mixture.  Lines are sorted by role and path, so the same data
- * gives the same text.  lock_add() adds a file, or all files of a folder except
- * locks.
+ * mixture.  Lines are sorted by role and path, so the same data gives the same
+ * text.  lock_add() adds a file, or all files of a folder except locks.
  *
  * The vocabulary is the tokenizer_hash() and the number of ids of the tokenizer
  * that encoded the shards, and eot tells where documents have their end-of-text

@@ -23,13 +23,7 @@
  * alert was sent: if this process is killed in between, the alert is sent
  * twice.
  *
- * In the file, each section is an alert: its name, and what the options of the
- * same names say.  Before them may be how often to look.
- *
- *      every = 30s
- *      [lost]
- *      when = train/loss is not finite
- *      mail = me@lab.org
+ * gtrack(1), alert, describes the file.
  */
 
 /*
@@ -37,11 +31,8 @@
  *
  *      struct alert a = { .when = "status = 'FAILED'", .mail = "me@lab.org" };
  *
- * One of command, webhook and mail says how.  The command is run by sh -c, with
- * the run in GTRACK_RUN_ID, GTRACK_RUN_NAME and GTRACK_ROOT, and the message in
- * GTRACK_ALERT.
- * A webhook gets what Slack, Discord or ntfy expects, or a JSON object; a URL
- * of the form @FILE is read from that file.  Mail is handed to sendmail(8).
+ * One of command, webhook and mail says how, like the options of gtrack alert.
+ * A webhook of the form @FILE is read from that file.
  *
  * The path and the query of a webhook are a secret: they are sent to its host
  * only, without redirects, and errors and tags have *** instead.

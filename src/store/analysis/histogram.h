@@ -12,11 +12,8 @@
  *
  *      RUN/artifacts/histograms/NAME.jsonl
  *
- * Each line has the step, the edges of the bins and the counts:
- *
- *      {"step": 3, "time": 1795377543739, "values": [1, 4], "bins": [0, 1, 2]}
- *
- * A last line without its newline is still being written, and is not read.
+ * gtrack-store(5) describes the lines.  A last one without its newline is still
+ * being written, and is not read.
  */
 struct histogram {
     int64_t step, ms; /* ms: when it was logged, or 0 */

@@ -13,16 +13,10 @@
  *
  *      RUN/.gtrack/attempt.N.yaml
  *
- * Each process that begins or resumes a run is an attempt at it.  It has a file
- * of its own in the run, which it replaces every few seconds while it lives:
- * its heartbeat.  The newest attempt's file holds the state of the run, which
- * MLflow's integer cannot express in full.
- *
- * An attempt begins when it creates its file, which only one process can do for
- * a number.  From then on the attempts before it may write nothing more.  For
- * all its life it keeps a second file locked, so that a kill shows at once, in
- * other containers and, where the file system passes locks on, on other
- * machines.  Where nothing is known, the process is taken to be alive.
+ * Each process that begins or resumes a run is an attempt at it, whose file it
+ * replaces every few seconds while it lives: its heartbeat.  gtrack-store(5)
+ * describes the file, the lock beside it, and what readers conclude from them.
+ * Where nothing is known, the process is taken to be alive.
  */
 struct attempt {
     int number;

@@ -13,11 +13,8 @@
  *      RUN/.gtrack/rewinds
  *
  * An attempt that resumes at an earlier step retracts what came after that
- * step.  Nothing is removed from the metrics' files: a block in this file tells
- * how long each of them was, in one line "OFFSET KEY" each, after the line
- * "rewind STEP TIME ATTEMPT COUNT".  Points before the offset and after the
- * step are left out of the default view.  A block leaves out what an earlier
- * one retracts, and is removed when a later one retracts all that it does.
+ * step, by a block in this file, which gtrack-store(5) describes.  A block
+ * leaves out what an earlier one retracts.
  *
  * A list has the places where files were cut, and back to which step that or a
  * later rewind went: by key, and for one key in the order in which it happened.

@@ -10,14 +10,7 @@
 /*
  * store - the tree that holds the runs: its root, experiments and names
  *
- *      ROOT/.trash/            deleted experiments
- *      ROOT/.gtrack.trash/     the names given to runs and experiments, and
- *                              runs that are being built or removed (MLflow
- *                              ignores every folder called *.trash)
- *      ROOT/0/                 experiment "Default"
- *      ROOT/<18 digits>/       another experiment
- *      ROOT/<experiment>/<32 hexadecimal digits>/      a run
- *
+ * gtrack-store(5) shows the tree.  MLflow ignores every folder called *.trash.
  * No locks are used, except for moves (edit.h).  An experiment's id is computed
  * from its name, so that any number of processes on any machines that create
  * the same experiment at once create the same folder.  A run's default name is

@@ -13,33 +13,17 @@
  *      if (filter_match(f, &runs.run[i], e) > 0) ...
  *      filter_free(f);
  *
- * The grammar extends the one of MLflow's search; a filter has the same meaning
- * in both:
+ * The grammar is that of filter_tree.h, in which
  *
- *      filter := term ( "or" term )*
- *      term   := factor ( "and" factor )*
- *      factor := "not" factor | "(" filter ")" | clause
- *      clause := what cmp value
- *              | what ["not"] "in" "(" value ("," value)* ")"
- *              | what "is" ["not"] ("null" | "nan" | "finite")
- *              | what ["not"] ("like" | "ilike") string
- *              | "stalled" "(" time ")"
+ *      clause := ... | "stalled" "(" time ")"
  *      what   := [entity "."] key | fn "(" metric ")"
  *              | "at" "(" metric "," step ")"
- *      cmp    := = == != <> < <= > >=
- *      fn     := last | first | min | max | mean | median | count | argmin
- *              | argmax
  *
- * Entities are metrics, params, tags, datasets and attributes, and MLflow's
- * other spellings of these; a key without one is an attribute, or else what
- * find_key() takes it for.  A key with
- * characters other than letters, digits, "_", "." and "/" is quoted: `...` or
- * "...".  Words are not case-sensitive; entities and keys are.
- *
- * A parameter is compared with a number that is not quoted as a number; if it
- * is not a number, the clause is false.  A clause about something that is
- * missing is false, also with !=.  A NaN differs from everything; every other
- * comparison with it is false.
+ * It extends the one of MLflow's search; a filter has the same meaning in both,
+ * which gtrack(1), FILTERS, describes.  Entities are metrics, params, tags,
+ * datasets and attributes, and MLflow's other spellings of these; a key without
+ * one is an attribute, or else what find_key() takes it for.  Words are not
+ * case-sensitive; entities and keys are.
  */
 struct filter;
 

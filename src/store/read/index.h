@@ -20,21 +20,10 @@
  *      }
  *      index_close(&index);
  *
- * The cache is a file outside the store, which may be deleted at any time.  A
- * run is taken from it only if nothing in the run has changed: every file and
- * folder that was read must still have the same inode, size, modification time
- * and change time.  If one of them was changed so recently that another change
- * might leave the same times, the run is read again.  A damaged cache is
- * ignored.
- *
- * Of a run that one of our programs wrote and that has ended, only a few are
- * looked at, unless all are to be: meta.yaml, the folders of parameters, tags
- * and metrics, and the tags of people, which MLflow's page rewrites in place.
- * So whoever of us changes anything else of such a run calls store_touch().
- *
- * Its path is $GTRACK_CACHE/<hash of the root>.index; GTRACK_CACHE is by
- * default $XDG_CACHE_HOME/gtrack, or ~/.cache/gtrack.  If it is empty, nothing
- * is cached.
+ * gtrack-store(5), CACHE, says where the cache is, and how it is noticed that a
+ * run has changed.  Of a run that one of our programs wrote and that has ended,
+ * only a few files are looked at, unless all are to be.  So whoever of us
+ * changes anything else of such a run calls store_touch().
  *
  * index_get() and index_put() may be called from several threads.
  */

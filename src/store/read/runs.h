@@ -20,14 +20,12 @@
  *      if (series_load(&s, &runs.run[0], "train/loss", 0, e) < 0) ...
  *      runs_free(&runs);
  *
- * A run is named by its id, a unique prefix of it (4 digits or more), its name,
- * a pattern of names (lr-*), @latest, @best:METRIC (the lowest; the highest by
- * @best:METRIC:max), or a filter ("metrics.loss < 3", see
- * store/query/filter.h).  If several runs have the same name, it names all of
- * them; an ambiguous prefix is ERR_USAGE.  Deleted
- * runs, if they are loaded at all, are considered only if no other run matches.
- * A damaged run is loaded as far as possible, with the problem in `damage`; it
- * never hides another.  All strings belong to the arena of struct runs.
+ * gtrack(1) lists the words that name runs.  If several runs have the same
+ * name, it names all of them; an ambiguous prefix of an id is ERR_USAGE.
+ * Deleted runs, if they are loaded at all, are considered only if no other run
+ * matches.  A damaged run is loaded as far as possible, with the problem in
+ * `damage`; it never hides another.  All strings belong to the arena of struct
+ * runs.
  */
 struct runs {
     struct arena mem;

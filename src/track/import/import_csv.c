@@ -8,10 +8,7 @@
  *      step,loss,lr                                        by other programs
  *
  * In the last kind each column of numbers is a metric; without a column of
- * steps the rows are counted.  Fields may also be separated by semicolons or
- * tabs, and then numbers may have decimal commas, as spreadsheets write them
- * where that is the custom.  Lines before the first one that begin with "#" or
- * "sep=" are skipped.
+ * steps the rows are counted.  gtrack(1), import, says what separates fields.
  */
 #include "config.h"
 #include "track/import/import.h"

@@ -23,10 +23,8 @@
  *      claims_write(&c, &out);         the text with these values
  *      claims_clear(&c);
  *
- * RUN and COLUMN are what gtrack takes; the last part, which may be missing, is
- * a format of printf(3) for a number without its percent sign, which would
- * begin a comment in LaTeX.  Claims behind a % in a line of a .tex file are
- * comments, and are left alone.
+ * gtrack(1), claims, describes them.  Claims behind a % in a line of a .tex
+ * file are comments, and are left alone.
  */
 struct claim {
     char *run, *column, *format; /* format: NULL for none */

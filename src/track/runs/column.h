@@ -18,17 +18,8 @@
  *          ... column_cell(&c.item[i], &runs.run[0]) ...
  *      columns_clear(&c);
  *
- * As text, a column is one of these (column_parse.c):
- *
- *      name id experiment status started ended time steps user ...
- *      params.optim.lr     metrics.val/loss     tags.phase
- *      val/loss            a parameter, else a metric, else a tag
- *      lr                  optim.lr, if no other key ends in ".lr"
- *      min(val/loss) max(..) last(..) mean(..) median(..) first(..) count(..)
- *      argmin(val/loss) argmax(val/loss)       the step of that value
- *      at(val/loss, 5000)  the value at that step, or the last before it
- *
- * A key with a comma or a parenthesis is quoted: `a,b` "a,b" 'a,b'.
+ * The text of a column (column_parse.c) is described in gtrack(1), COLUMNS.  A
+ * key with a comma or a parenthesis is quoted: `a,b` "a,b" 'a,b'.
  */
 enum column_kind {
     COLUMN_ATTRIBUTE,
@@ -84,12 +75,11 @@ void column_mark_best(const struct column *, struct table *, size_t at,
 void columns_fill(const struct columns *, struct table *, const struct runs *);
 /*
  * One row for all runs with the same values in the columns that `by` lists, or
- * for all runs without it: it
- * has these values, the number of runs, and for each metric the mean, the
- * standard deviation (n - 1), the number of values, and half of the 95 %
- * confidence interval of the mean (Student's t).  Values that are missing or
- * not finite are left out, and a warning says if the runs of a group have
- * different last steps of the first metric.
+ * for all runs without it: it has these values, the number of runs, and for
+ * each metric the mean, the standard deviation (n - 1), the number of values,
+ * and half of the 95 % confidence interval of the mean (Student's t).  Values
+ * that are missing or not finite are left out, and a warning says if the runs
+ * of a group have different last steps of the first metric.
  */
 int columns_fill_groups(struct table *, const struct runs *, const char *by,
                         const struct columns *metrics, struct err *);

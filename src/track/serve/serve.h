@@ -27,8 +27,7 @@ int serve_run(const struct serve_conf *, struct err *);
 
 /* Write the page with its data to a file that needs no server (freeze.c): what
  * the page would ask for about some runs.  Figures have as many points as keep
- * the file small.  Without words, all runs of the store are in it, or
- * of a sweep, unless that is NULL.  The flags
- * are LOAD_LINKS or 0. */
+ * the file small.  Without words, all runs of the store are in it, or of a
+ * sweep, unless that is NULL.  The flags are LOAD_LINKS or 0. */
 int freeze_write(const char *path, const char *store, const char *sweep,
                  int flags, int n, char **words, struct err *);

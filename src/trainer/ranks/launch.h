@@ -19,16 +19,9 @@
  *                                  node list; no MPI is needed
  *      nothing                     LAUNCH_ALONE
  *
- * The token by which ranks know each other is a hash of the job's id and of the
- * secret in GTRAIN_TOKEN, or in the file that GTRAIN_TOKEN_FILE names, which
- * only its owner may read.  local_ranks_run() makes a random secret.  Without
- * one, ranks of one machine take it from a file in the cache of the user, which
- * the first of them makes; elsewhere the token is the job's id, which others
- * can guess.
- *
- * If TORCHELASTIC_USE_AGENT_STORE is True, torchrun itself listens on
- * MASTER_PORT; then the port is derived from the run id and the restart count.
- * For srun it is 20000 + job id % 12000.
+ * The token by which ranks know each other is a hash of the job's id and of a
+ * secret; gtrain(1), RANKS, says where that and the port come from.  Without a
+ * secret, others can guess the token.
  */
 enum launch_kind { LAUNCH_ALONE, LAUNCH_MPI, LAUNCH_TCP };
 

@@ -16,12 +16,7 @@
  * computed, a hash of its bytes, and a number that shows its size: the root
  * mean square, or the number itself for a loss.
  *
- * Rows of TRACE_STEPS: the weights and moments before the first step, and for
- * each step the loss, the norm of the gradient, the learning rate, and the
- * weights and moments after it.  TRACE_OPERATIONS has a row for each tensor:
- * the ids of each sequence, the results of each operation, and the weights and
- * moments of each parameter; only those of the micro-batches of rank 0.
- * TRACE_DATA computes nothing: a row for each shard, with its SHA-256.
+ * gtrain(1), replay --trace, says which rows there are.
  *
  * All ranks call the function; rank 0 fills the table.
  */

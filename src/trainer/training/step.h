@@ -20,8 +20,7 @@
  * step_compute() runs some micro-batches forward and backward, and sums the
  * gradients, their norm and a few other numbers over the ranks.  Every
  * run.system_every, it also passes the meter's readings of other ranks to rank
- * 0, which stores them.
- * step_end() counts the step.
+ * 0, which stores them.  step_end() counts the step.
  *
  * With may_update_early, the device gets the update before the host waits for
  * the loss and the norm, and itself leaves the weights as they are if one is
