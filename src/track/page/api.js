@@ -6,6 +6,8 @@
 const embedded = document.getElementById("frozen");
 
 export const frozen = embedded ? JSON.parse(embedded.textContent) : null;
+/* What the server says of itself: stores, version, --edit. */
+export const server = { stores: [], version: "", edit: false };
 
 /* Parameters that only decide how much detail an answer has. */
 const detail = new Set(["width", "height", "from", "to", "yfrom", "yto"]);
@@ -143,6 +145,10 @@ async function request(url, options) {
 export async function ask(path, params, signal) {
     return frozen ? frozen_answer(path, params)
         : request(url_of(path, params), { signal });
+}
+
+export async function load_server() {
+    Object.assign(server, await ask("/api/stores", {}));
 }
 
 /* Let an owner work with a signal that ends what it has begun before; a failure

@@ -81,18 +81,16 @@ function file_row(id, file, show) {
 
 /* The files of a folder, and its folders, which are folded. */
 function folder_nodes(id, files, show, depth) {
-    const part = (f) => f.path.split("/")[depth];
     const is_here = (f) => f.path.split("/").length === depth + 1;
-    const folders = [...new Set(files.filter((f) => !is_here(f)).map(part))];
+    const folders = Map.groupBy(files.filter((f) => !is_here(f)), (f) =>
+        f.path.split("/")[depth]);
 
-    return [...folders.map((name) => {
-        const inside = files.filter((f) => !is_here(f) && part(f) === name);
-
-        return element("details", { class: "folder" }, element("summary", {},
+    return [...[...folders].map(([name, inside]) =>
+        element("details", { class: "folder" }, element("summary", {},
             `${name}/ `, element("span", { class: "count" },
                 count_text(inside.length, "file", "files"))),
-        folder_nodes(id, inside, show, depth + 1));
-    }), element("table", {}, element("tbody", {}, files.filter(is_here)
+        folder_nodes(id, inside, show, depth + 1))),
+    element("table", {}, element("tbody", {}, files.filter(is_here)
         .map((f) => file_row(id, f, show))))];
 }
 

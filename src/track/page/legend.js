@@ -15,12 +15,8 @@ function entry(text, curve, is_coloured) {
 
 /* The first curve of each text, in their order. */
 function first_of_each(curves, text_of) {
-    const found = new Map();
-
-    for (const curve of curves)
-        if (text_of(curve) && !found.has(text_of(curve)))
-            found.set(text_of(curve), curve);
-    return [...found];
+    return [...Map.groupBy(curves, text_of)].filter(([text]) => text)
+        .map(([text, [first]]) => [text, first]);
 }
 
 /* The colours that stand for the values of a parameter. */

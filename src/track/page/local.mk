@@ -6,7 +6,6 @@ PAGE_FILES = \
 	%D%/state.js \
 	%D%/dom.js \
 	%D%/api.js \
-	%D%/server.js \
 	%D%/chosen.js \
 	%D%/copy.js \
 	%D%/scale.js \

@@ -1,5 +1,5 @@
 /* main.js shows the view that the address names, and keeps it up to date. */
-import { frozen, listen } from "./api.js";
+import { frozen, listen, load_server, server } from "./api.js";
 import { ChartsView } from "./charts.js";
 import { CompareView } from "./compare.js";
 import { copy_button, copy_command } from "./copy.js";
@@ -7,7 +7,6 @@ import { button, choice, element, problem, show_dialog } from "./dom.js";
 import { is_dark } from "./paint.js";
 import { RunView } from "./run.js";
 import { RunsView } from "./runs.js";
-import { load_server, server } from "./server.js";
 import { address, change, state, watch } from "./state.js";
 
 const views = { runs: RunsView, charts: ChartsView, compare: CompareView,

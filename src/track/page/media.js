@@ -103,15 +103,10 @@ export class Media {
     async load(params, runs, signal) {
         const { media, whole } = await ask("/api/media",
             { store: state.store, ...params }, signal);
-        const keys = new Map();
-
-        for (const file of media.filter((f) => runs.some((r) =>
+        const keys = Map.groupBy(media.filter((f) => runs.some((r) =>
             r.id === f.run) && (f.kind === "samples" || !frozen &&
-            f.type !== "text"))) {
-            const key = `${file.kind} ${file.key}`;
+            f.type !== "text")), (f) => `${f.kind} ${f.key}`);
 
-            keys.set(key, [...keys.get(key) ?? [], file]);
-        }
         for (const [key, files] of keys) {
             if (!this.strips.has(key))
                 this.strips.set(key, new Strip(files));

@@ -1,5 +1,5 @@
 /* run.js is the view of one run. */
-import { ask, begin_anew, edit } from "./api.js";
+import { ask, begin_anew, edit, server } from "./api.js";
 import { announce, copy_button } from "./copy.js";
 import { button, element, field, plain_table, problem } from "./dom.js";
 import { section } from "./dom.js";
@@ -7,7 +7,6 @@ import { file_section, Log } from "./files.js";
 import { Grid } from "./grid.js";
 import { markdown_nodes } from "./markdown.js";
 import { Media } from "./media.js";
-import { server } from "./server.js";
 import { change, state } from "./state.js";
 
 /* Tags that begin so are for the programs themselves. */

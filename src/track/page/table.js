@@ -50,14 +50,11 @@ function name_width(rows) {
 /* Rows of the same group after each other, below one for the group, in the
  * order of the means of the sorted column. */
 function with_groups(rows, columns) {
-    const groups = new Map(), sign = state.sort.startsWith("-") ? -1 : 1;
+    const sign = state.sort.startsWith("-") ? -1 : 1;
     const sorted = columns.find((c) => c.kind === "metric" &&
         c.spec === state.sort.replace(/^-/, ""));
     const place = (g) => sign * mean_of(numbers_of(g, sorted));
-
-    for (const row of rows)
-        groups.set(row.group, [...groups.get(row.group) ?? [], row]);
-    const list = [...groups.values()];
+    const list = [...Map.groupBy(rows, (r) => r.group).values()];
 
     if (sorted) /* groups without a mean come last */
         list.sort((a, b) => Number.isNaN(place(a)) - Number.isNaN(place(b)) ||
