@@ -94,7 +94,7 @@ gdata dedup -q --where 'int > 0' "$seeds/scalars2.parquet" >out 2>err
 gdata dedup -q "$seeds/scalars2.parquet" 2>err | sed -n '1p;4p' >want
 ok "$(cmp want out; echo $?)" "rows that are chosen keep their columns"
 gdata dedup -q --where 'list > 0' "$seeds/scalars.parquet" >out 2>err
-is $? 2 "a nested column cannot be compared"
+is $? 2 "a column of lists cannot be compared"
 like err 'needs columns of texts, numbers or truth values, and "list" is none' \
-    "the nested column is named"
+    "the column of lists is named"
 done_testing

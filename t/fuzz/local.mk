@@ -43,8 +43,11 @@ EXTRA_DIST += \
 	%D%/corpus/parquet/groups.parquet \
 	%D%/corpus/parquet/gzip2.parquet \
 	%D%/corpus/parquet/lz4.parquet \
+	%D%/corpus/parquet/nested.parquet \
+	%D%/corpus/parquet/nested2.parquet \
 	%D%/corpus/parquet/plain.parquet \
 	%D%/corpus/parquet/prefix.parquet \
+	%D%/corpus/parquet/required.parquet \
 	%D%/corpus/parquet/scalars.parquet \
 	%D%/corpus/parquet/scalars2.parquet \
 	%D%/corpus/parquet/snappy.parquet \

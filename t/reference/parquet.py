@@ -60,6 +60,31 @@ for name, options in {
     pq.write_table(scalars, f"{sys.argv[1]}/{name}.parquet",
                    store_schema=False, write_statistics=False, **options)
 
+lists = [["a", None, "b"], [], None, ["\u4e2d"]]
+nested = pa.table({
+    "text": pa.array(["a", "b", "c", "d"]),
+    "endings": pa.array(lists),
+    "choices": pa.array([{"text": x, "label": [1, 2], "of": {"n": i}}
+                         for i, x in enumerate(lists)]),
+    "none": pa.array([None, {"a": None}, {"a": 1}, None]),
+    "twice": pa.array([[["a"]]] * 4),
+    "records": pa.array([[{"a": 1}]] * 4),
+    "map": pa.array([[("k", 1)]] * 4, pa.map_(pa.string(), pa.int64())),
+    "last": pa.array([[True, False], [], [None], None]),
+})
+required = pa.schema([pa.field("text", pa.string(), nullable=False), pa.field(
+    "tags", pa.list_(pa.field("element", pa.string(), nullable=False)),
+    nullable=False)])
+pq.write_table(nested, f"{sys.argv[1]}/nested.parquet", store_schema=False,
+               write_statistics=False, compression="NONE")
+pq.write_table(nested, f"{sys.argv[1]}/nested2.parquet", store_schema=False,
+               write_statistics=False, compression="SNAPPY",
+               data_page_version="2.0", row_group_size=3)
+pq.write_table(pa.table({"text": ["a", "b", "c"], "tags": [["x"], [], ["y", "z"]]},
+                        schema=required), f"{sys.argv[1]}/required.parquet",
+               store_schema=False, write_statistics=False,
+               use_compliant_nested_type=False)
+
 
 class Keys(pe.KmsClient):
     """Keys that anybody may have."""

@@ -19,7 +19,7 @@ enum { UTF8 = 0, ENUM = 4, UINT_8 = 11, UINT_64 = 14, INT_64 = 18, JSON = 19 };
 
 struct field_column {
     struct parquet *p;
-    const struct parquet_column *of; /* its name and type */
+    const struct parquet_leaf *of;
     bool is_unsigned;
     bool is_document; /* the text, which is empty if it is null */
     bool is_named;    /* by the filter */
@@ -36,7 +36,7 @@ struct corpus_parquet {
 
 /* Does a column have numbers, truth values or text, rather than dates or the
  * like? */
-static bool is_supported(const struct parquet_top *t)
+static bool is_supported(const struct parquet_leaf *t)
 {
     const bool is_integer = (t->converted < 0 && t->logical < 0) ||
                             t->logical == 10 ||
@@ -62,15 +62,17 @@ static bool is_supported(const struct parquet_top *t)
 
 /* Open a reader of a column. */
 static int add_column(struct corpus_parquet *f, const char *path,
-                      const struct parquet_top *t, bool is_named, struct err *e)
+                      const struct parquet_leaf *t, bool is_named,
+                      struct err *e)
 {
+    const char *text = parquet_column(f->text)->name;
     struct field_column *c = &f->column[f->n];
 
     if (parquet_open(&c->p, path, t->name, e) < 0)
         return -1;
-    c->of = parquet_column(c->p);
+    c->of = t;
     c->is_unsigned = t->converted >= UINT_8 && t->converted <= UINT_64;
-    c->is_document = strcmp(t->name, parquet_column(f->text)->name) == 0;
+    c->is_document = text && strcmp(t->name, text) == 0;
     c->is_named = is_named;
     f->n++;
     return 0;
@@ -85,25 +87,27 @@ static int add_columns(struct corpus_parquet *f, const char *path,
     struct buf omitted = BUF_INIT;
     int ret = 0;
 
-    f->column = xcalloc(all->n_top, sizeof *f->column);
-    for (size_t i = 0; i < all->n_top && ret == 0; i++) {
-        const struct parquet_top *t = &all->top[i];
+    f->column = xcalloc(all->n_all, sizeof *f->column);
+    for (size_t i = 0; i < all->n_all && ret == 0; i++) {
+        const struct parquet_leaf *t = &all->all[i];
         const bool good = is_supported(t), named = w && where_names(w, t->name);
 
-        if ((named && !good) || (w && where_names_within(w, t->name)))
+        if ((named && (!good || t->list)) ||
+            (w && where_names_within(w, t->name)))
             ret = err_set(e, ERR_USAGE,
                           "%s: --where needs columns of texts, numbers or "
                           "truth values, and \"%s\" is none",
                           path, t->name);
         else if (named ||
-                 (f->keep_lines && (good || strcmp(t->name, all->name) == 0)))
+                 (f->keep_lines &&
+                  (good || (all->name && strcmp(t->name, all->name) == 0))))
             ret = add_column(f, path, t, named, e);
         else if (f->keep_lines)
             buf_printf(&omitted, "%s%s", omitted.len > 0 ? ", " : "", t->name);
     }
     if (ret == 0 && omitted.len > 0)
-        log_warn("%s: these columns are left out, because they are nested or "
-                 "have neither text nor numbers: %s",
+        log_warn("%s: these columns are left out, because they are lists of "
+                 "lists or of structures, or have neither text nor numbers: %s",
                  path, omitted.s);
     buf_clear(&omitted);
     return ret;
@@ -126,15 +130,19 @@ int corpus_parquet_open(struct corpus_parquet **out, const char *path,
                         struct err *e)
 {
     struct corpus_parquet *f = xcalloc(1, sizeof *f);
-    int ret = open_any(&f->text, path, column, e);
+    int ret = column ? open_any(&f->text, path, column, e)
+                     : parquet_open(&f->text, path, NULL, e);
+    const struct parquet_column *text;
 
     f->keep_lines = keep_lines;
     f->lines = BUF_INIT;
     f->row.where = w;
-    if (ret == 0 && parquet_column(f->text)->type != PARQUET_BYTES)
+    text = ret == 0 && column ? parquet_column(f->text) : NULL;
+    if (text && (text->all[text->leaf].type != PARQUET_BYTES ||
+                 text->all[text->leaf].list))
         ret = err_set(e, ERR_INPUT,
                       "%s: the column \"%s\" does not contain strings", path,
-                      parquet_column(f->text)->name);
+                      text->name);
     if (ret == 0 && (keep_lines || w))
         ret = add_columns(f, path, e);
     if (ret == 0)
@@ -210,19 +218,41 @@ static bool is_finite(const struct field_column *c,
            isfinite(number_of(s));
 }
 
-static void emit_value(struct emit *o, const struct field_column *c,
+static void emit_value(struct emit *o, const char *name,
+                       const struct field_column *c,
                        const struct parquet_string *s)
 {
     char text[NUM_TEXT];
 
     if (!s->text)
-        emit_text(o, c->of->name, c->is_document ? "" : NULL);
+        emit_text(o, name, c->is_document ? "" : NULL);
     else if (c->of->type == PARQUET_BYTES)
-        emit_bytes(o, c->of->name, s->text, s->len);
+        emit_bytes(o, name, s->text, s->len);
     else if (is_finite(c, s))
-        emit_raw(o, c->of->name, value_text(text, c, s));
+        emit_raw(o, name, value_text(text, c, s));
     else
-        emit_null(o, c->of->name);
+        emit_null(o, name);
+}
+
+/* Leave the objects of the column before this one, and enter its own.  Returns
+ * its name in there. */
+static const char *enter_objects(struct emit *o, const char *before,
+                                 const char *column)
+{
+    const char *dot;
+    size_t same = 0;
+
+    for (size_t i = 0; column[i] && column[i] == before[i]; i++)
+        same = column[i] == '.' ? i + 1 : same;
+    for (before += same; (before = strchr(before, '.')); before++)
+        emit_object_end(o);
+    for (column += same; (dot = strchr(column, '.')); column = dot + 1) {
+        char *name = xstrndup(column, (size_t)(dot - column));
+
+        emit_object(o, name);
+        free(name);
+    }
+    return column;
 }
 
 /* Go to a row, which must be there. */
@@ -261,17 +291,53 @@ static int is_chosen(struct corpus_parquet *f, int64_t row, struct err *e)
 static int add_line(struct corpus_parquet *f, int64_t row, struct err *e)
 {
     struct emit o = { &f->lines };
+    const char *before = "";
 
     emit_object(&o, NULL);
     for (size_t i = 0; i < f->n; i++) {
         const struct field_column *c = &f->column[i];
+        const struct parquet_string *value;
+        const char *name;
 
         if (seek_row(c, row, e) < 0)
             return -1;
-        emit_value(&o, c, parquet_value(c->p));
+        name = enter_objects(&o, before, c->of->name);
+        before = c->of->name;
+        value = parquet_value(c->p);
+        if (!c->of->list) {
+            emit_value(&o, name, c, value);
+            continue;
+        }
+        emit_array(&o, name);
+        for (size_t k = 0; k < parquet_elements(c->p); k++)
+            emit_value(&o, NULL, c, &value[k]);
+        emit_array_end(&o);
     }
+    enter_objects(&o, before, "");
     emit_object_end(&o);
     return 0;
+}
+
+int corpus_parquet_lines(struct buf *out, const char *path, struct err *e)
+{
+    struct corpus_parquet *f;
+    int got;
+
+    if (corpus_parquet_open(&f, path, NULL, true, NULL, e) < 0)
+        return -1;
+    got = f->n > 0;
+    for (int64_t row = 0; got > 0; row++) {
+        got = parquet_seek(f->column[0].p, row, e);
+        if (got > 0 && add_line(f, row, e) < 0)
+            got = -1;
+        if (got > 0)
+            buf_char(&f->lines, '\n');
+    }
+    if (got < 0)
+        err_wrap(e, "%s", path);
+    buf_add(out, f->lines.s, f->lines.len);
+    corpus_parquet_close(f);
+    return got;
 }
 
 /* Remove the documents of a block that the filter does not choose, and add the

@@ -19,7 +19,10 @@
  * in order; a null is an empty document.  Rows that the filter does not choose
  * (NULL: all) are left out.  If lines are kept, `whole` of each
  * document is its row as a line of JSON, with all columns of strings, numbers
- * and truth values in their order; a warning names the others.
+ * and truth values in their order, and lists of these; a warning names the
+ * others.  A column within structures is a field within objects.
+ *
+ * corpus_parquet_lines() appends the rows of a whole file as such lines.
  */
 struct corpus_parquet;
 struct where;
@@ -30,3 +33,4 @@ int corpus_parquet_open(struct corpus_parquet **, const char *path,
 int corpus_parquet_next(struct corpus_parquet *, int64_t row,
                         struct corpus_block *, struct err *);
 void corpus_parquet_close(struct corpus_parquet *);
+int corpus_parquet_lines(struct buf *out, const char *path, struct err *);

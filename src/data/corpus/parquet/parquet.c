@@ -121,6 +121,7 @@ struct parquet {
     uint8_t *dict_data, *page_data;
     char *joined; /* strings that are not contiguous in page_data */
     struct parquet_string *dict, *value;
+    uint32_t *first; /* of lists, the element with which each begins */
     size_t dict_n, value_n, value_at;
     int64_t row; /* of value_at */
 };
@@ -155,7 +156,7 @@ int parquet_open(struct parquet **out, const char *path, const char *column,
 {
     struct parquet *p = xcalloc(1, sizeof *p);
 
-    p->name = xstrdup(column);
+    p->name = column ? xstrdup(column) : NULL;
     p->column.name = p->name;
     if (map_file(p, path, e) < 0 ||
         parquet_footer(&p->column, p->map, p->size, e) < 0) {
@@ -178,14 +179,20 @@ void parquet_close(struct parquet *p)
     if (p->map)
         munmap((void *)(uintptr_t)p->map, p->size);
     parquet_column_clear(&p->column);
-    FREE(p->name, p->dict_data, p->page_data, p->joined, p->dict, p->value, p);
+    FREE(p->name, p->dict_data, p->page_data, p->joined, p->dict, p->value,
+         p->first, p);
+}
+
+static const struct parquet_leaf *leaf_of(const struct parquet *p)
+{
+    return &p->column.all[p->column.leaf];
 }
 
 /* Read values in the encoding PLAIN, one after the other. */
 static bool read_plain(const struct parquet *p, const uint8_t *at,
                        const uint8_t *end, struct parquet_string *out, size_t n)
 {
-    switch (p->column.type) {
+    switch (leaf_of(p)->type) {
     case PARQUET_BOOLEAN:
         return parquet_truths(at, end, out, n);
     case PARQUET_INT32:
@@ -259,7 +266,7 @@ static int read_values(struct parquet *p, const struct page *g,
     struct parquet_string *out = p->value;
     bool good = false;
 
-    switch (is_possible(p->column.type, g->encoding) ? g->encoding : -1) {
+    switch (is_possible(leaf_of(p)->type, g->encoding) ? g->encoding : -1) {
     case ENC_PLAIN:
         good = read_plain(p, at, end, out, n);
         break;
@@ -288,82 +295,119 @@ static int read_values(struct parquet *p, const struct page *g,
     return good ? 0 : parquet_damaged(e, "invalid values in a page");
 }
 
+/* Read levels of up to `most`, which take `len` bytes, or as many as the four
+ * bytes before them say (-1). */
+static bool take_levels(const uint8_t **at, const uint8_t *end, int64_t len,
+                        uint32_t most, uint32_t *level, size_t n)
+{
+    const uint8_t *from = *at;
+    uint32_t size;
+
+    if (len < 0) {
+        if (end - *at < (int)sizeof size)
+            return false;
+        memcpy(&size, *at, sizeof size);
+        from += sizeof size;
+        len = size;
+    }
+    if (len > end - from)
+        return false;
+    *at = from + len;
+    return most == 0 ||
+           parquet_hybrid(from, *at, 32 - __builtin_clz(most), level, n);
+}
+
 /*
- * Read which rows have a value, and move *at from the levels to the values.
- * Returns the number of values, or -1.
+ * Read which values are there, and which go on with a list, and move *at from
+ * the levels to the values.  Returns the number of values, or -1.
  */
 static int64_t read_levels(const struct parquet *p, const struct page *g,
                            const uint8_t **at, const uint8_t *end,
-                           uint32_t *there)
+                           uint32_t *there, uint32_t *again)
 {
-    const uint8_t *levels = *at + g->repeats;
-    int64_t n = 0;
-    uint32_t len = (uint32_t)g->levels;
+    const struct parquet_leaf *leaf = leaf_of(p);
+    const bool second = g->type == PAGE_DATA_2;
+    const size_t n = (size_t)g->values;
+    int64_t found = 0;
 
-    if (g->type == PAGE_DATA_2) {
-        *at = levels + len;
-    } else if (p->column.nullable) {
-        if (end - *at < 4)
-            return -1;
-        memcpy(&len, *at, sizeof len);
-        levels = *at + 4;
-        if (len > (size_t)(end - levels))
-            return -1;
-        *at = levels + len;
-    }
-    if (!p->column.nullable)
-        return g->values;
-    if (!parquet_hybrid(levels, levels + len, 1, there, (size_t)g->values))
+    if ((second || leaf->list) &&
+        !take_levels(at, end, second ? g->repeats : -1, leaf->list ? 1 : 0,
+                     again, n))
         return -1;
-    for (int64_t i = 0; i < g->values; i++)
-        n += there[i] & 1;
-    return n;
+    if ((second || leaf->nulls) &&
+        !take_levels(at, end, second ? g->levels : -1, leaf->nulls, there, n))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        found += leaf->nulls == 0 || there[i] == leaf->nulls;
+    return found;
 }
 
-/* Move the values to their rows, starting with the last. */
+/* Move the values to their places, starting with the last. */
 static void spread_values(struct parquet_string *value, const uint32_t *there,
-                          size_t rows, size_t n)
+                          uint32_t nulls, size_t all, size_t n)
 {
-    for (size_t i = rows; i-- > 0;)
-        value[i] = there[i] & 1 ? value[--n] : (struct parquet_string){ 0 };
+    for (size_t i = all; i-- > 0;)
+        value[i] =
+            there[i] == nulls ? value[--n] : (struct parquet_string){ 0 };
+}
+
+/* Find where each list begins, and remove what stands for an empty one. */
+static void find_lists(struct parquet *p, const uint32_t *there,
+                       const uint32_t *again, size_t all)
+{
+    uint32_t n = 0;
+
+    p->value_n = 0;
+    for (size_t i = 0; i < all; i++) {
+        if (!again[i])
+            p->first[p->value_n++] = n;
+        if (there[i] >= leaf_of(p)->list)
+            p->value[n++] = p->value[i];
+    }
+    p->first[p->value_n] = n;
 }
 
 static int read_data(struct parquet *p, const struct page *g, struct err *e)
 {
-    const size_t rows = (size_t)g->values;
-    uint32_t *there = NULL;
+    static const char what[] = "a page of Parquet";
+    const struct parquet_leaf *leaf = leaf_of(p);
+    const size_t all = (size_t)g->values;
+    uint32_t *there, *again;
     const uint8_t *at, *end;
     int64_t n;
     int ret = -1;
 
-    FREE(p->page_data, p->joined, p->value);
+    FREE(p->page_data, p->joined, p->value, p->first);
     p->joined = NULL;
     p->value = NULL;
     p->value_n = p->value_at = 0;
     p->page_data = page_bytes(g, p->at, p->codec, e);
-    if (!p->page_data)
-        return -1;
+    there = mem_alloc(all, sizeof *there, what, e);
+    again = mem_alloc(leaf->list ? all : 1, sizeof *again, what, e);
+    p->value = mem_alloc(all, sizeof *p->value, what, e);
+    p->first = mem_alloc(leaf->list ? all + 1 : 1, sizeof *p->first, what, e);
+    if (!p->page_data || !there || !again || !p->value || !p->first)
+        goto out;
     at = p->page_data;
     end = at + g->size;
-    there = mem_alloc(rows, sizeof *there, "a page of Parquet", e);
-    p->value = mem_alloc(rows, sizeof *p->value, "a page of Parquet", e);
-    if (!there || !p->value)
-        goto out;
-    n = read_levels(p, g, &at, end, there);
-    if (n < 0) {
-        parquet_damaged(e, "invalid levels in a page");
+    n = read_levels(p, g, &at, end, there, again);
+    if (n < 0 || (leaf->list && all > 0 && again[0])) {
+        parquet_damaged(e, n < 0 ? "invalid levels in a page"
+                                 : "a list begins in another page");
         goto out;
     }
     if (read_values(p, g, at, end, (size_t)n, e) < 0)
         goto out;
-    if (p->column.nullable)
-        spread_values(p->value, there, rows, (size_t)n);
-    p->value_n = rows;
+    if (leaf->nulls)
+        spread_values(p->value, there, leaf->nulls, all, (size_t)n);
+    p->value_n = all;
+    if (leaf->list)
+        find_lists(p, there, again, all);
     p->left -= g->values;
     ret = 0;
 
 out:
-    free(there);
+    FREE(there, again);
     return ret;
 }
 
@@ -376,7 +420,7 @@ static int open_group(struct parquet *p, struct err *e)
         return 0;
     g = &p->column.group[p->next_group++];
     p->left = 0;
-    if (g->values != g->rows)
+    if (g->values != g->rows && !leaf_of(p)->list)
         return parquet_damaged(
             e, "a row group has more or fewer values than rows");
     if (g->values == 0)
@@ -455,7 +499,13 @@ int parquet_seek(struct parquet *p, int64_t row, struct err *e)
 
 const struct parquet_string *parquet_value(const struct parquet *p)
 {
-    return &p->value[p->value_at];
+    return &p->value[leaf_of(p)->list ? p->first[p->value_at] : p->value_at];
+}
+
+size_t parquet_elements(const struct parquet *p)
+{
+    return leaf_of(p)->list ? p->first[p->value_at + 1] - p->first[p->value_at]
+                            : 1;
 }
 
 size_t parquet_left(const struct parquet *p)

@@ -7,7 +7,7 @@
 #include "data/corpus/parquet/parquet_footer.h"
 
 /*
- * parquet - read one column of a Parquet file, of any type that is not nested
+ * parquet - read one column of a Parquet file, also of lists
  *
  *      if (parquet_open(&p, path, name, e) < 0)
  *          return -1;
@@ -22,7 +22,7 @@
  * -1.  A value is the bytes that the file has, for a truth value one byte; its
  * text is NULL if it is null.  The values of this row and of those that follow
  * it in its page, parquet_left() in all, are valid until the next
- * parquet_seek().
+ * parquet_seek().  In a column of lists, a row has parquet_elements() values.
  */
 struct parquet;
 
@@ -30,6 +30,7 @@ int parquet_open(struct parquet **, const char *path, const char *column,
                  struct err *);
 int parquet_seek(struct parquet *, int64_t row, struct err *);
 const struct parquet_string *parquet_value(const struct parquet *);
+size_t parquet_elements(const struct parquet *);
 size_t parquet_left(const struct parquet *);
 const struct parquet_column *parquet_column(const struct parquet *);
 void parquet_close(struct parquet *); /* NULL is fine */

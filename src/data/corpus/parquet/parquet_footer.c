@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "data/corpus/parquet/thrift.h"
 
-enum { OPTIONAL = 1 };
+enum { OPTIONAL = 1, LIST = 3, DEPTH_MOST = 64 };
 
 int parquet_damaged(struct err *e, const char *what)
 {
@@ -61,67 +61,82 @@ static struct schema_element read_element(struct thrift *t)
     return s;
 }
 
-static void add_top(struct parquet_column *c, const struct schema_element *s)
-{
-    APPEND(c->top, c->n_top, c->top_room) = (struct parquet_top){
-        .name = xasprintf("%.*s", (int)s->len, s->name),
-        .type = s->type,
-        .converted = s->converted,
-        .logical = s->logical,
-        .nested = s->children > 0 || s->repetition > OPTIONAL,
-    };
-}
-
 void parquet_column_clear(struct parquet_column *c)
 {
-    for (size_t i = 0; i < c->n_top; i++)
-        free(c->top[i].name);
-    FREE(c->top, c->group);
+    for (size_t i = 0; i < c->n_all; i++)
+        free(c->all[i].name);
+    FREE(c->all, c->group);
+}
+
+/* Where an element of the tree is. */
+struct place {
+    const char *path;
+    struct parquet_leaf of; /* what its columns have */
+    int bare;               /* as many levels below have no names in the path */
+    int depth;
+};
+
+/* Add the columns of the next element.  In the usual form of a list, its
+ * element is within a group that is repeated, in a group that is not. */
+static void read_tree(struct parquet_column *c, struct thrift *t, size_t *left,
+                      const struct place *above)
+{
+    const struct schema_element s = read_element(t);
+    struct place at = *above;
+    char *path = above->bare > 0
+                     ? xstrdup(above->path)
+                     : xasprintf("%s%s%.*s", above->path,
+                                 *above->path ? "." : "", (int)s.len, s.name);
+
+    --*left;
+    at.path = path;
+    at.of.nulls += s.repetition != 0;
+    at.of.nested |=
+        at.of.list > 0 && (s.repetition > OPTIONAL || above->bare == 0);
+    if (s.repetition > OPTIONAL)
+        at.of.list = at.of.nulls;
+    at.bare = s.converted == LIST || s.logical == LIST ? 2
+              : above->bare == 2 && s.children == 1    ? 1
+                                                       : 0;
+    if (s.children > (int64_t)*left || ++at.depth > DEPTH_MOST) {
+        t->bad = true;
+    } else if (s.children > 0) {
+        for (int64_t i = 0; i<s.children && * left> 0 && !t->bad; i++)
+            read_tree(c, t, left, &at);
+    } else {
+        at.of.type = s.type;
+        at.of.converted = s.converted;
+        at.of.logical = s.logical;
+        at.of.name = path;
+        APPEND(c->all, c->n_all, c->all_room) = at.of;
+        return;
+    }
+    free(path);
 }
 
 /* Find the column in the tree of columns, which is stored depth first. */
 static int read_schema(struct parquet_column *c, struct thrift *t,
                        struct err *e)
 {
+    const struct place top = { .path = "" };
     enum thrift_type type;
-    const size_t n = thrift_list(t, &type);
-    int64_t inside = 0; /* elements left of a nested column */
-    int leaf = 0;
+    size_t left = thrift_list(t, &type);
 
-    c->leaf = -1;
-    for (size_t i = 0; i < n && !t->bad; i++) {
-        const struct schema_element s = read_element(t);
-        const bool top = i > 0 && inside == 0;
-
-        if (inside > 0)
-            inside--;
-        if (i > 0 && s.children > 0) {
-            if (s.children > (int64_t)n)
-                return parquet_damaged(e, "invalid schema");
-            inside += s.children;
-        }
-        if (top)
-            add_top(c, &s);
-        if (top && s.children == 0 && s.len == strlen(c->name) &&
-            memcmp(s.name, c->name, s.len) == 0) {
-            if (c->leaf >= 0)
-                return err_set(e, ERR_INPUT, "two columns are named \"%s\"",
-                               c->name);
-            c->leaf = leaf;
-            c->type = s.repetition > OPTIONAL ? -1 : s.type;
-            c->nullable = s.repetition == OPTIONAL;
-        }
-        leaf += i > 0 && s.children == 0;
-    }
+    if (left-- > 0)
+        read_element(t); /* the root */
+    while (left > 0 && !t->bad)
+        read_tree(c, t, &left, &top);
     if (t->bad)
         return parquet_damaged(e, "invalid schema");
-    for (size_t i = 0; i < c->n_top && c->leaf < 0; i++)
-        if (strcmp(c->top[i].name, c->name) == 0)
-            return err_set(e, ERR_INPUT,
-                           "the column \"%s\" is nested: it has lists or "
-                           "structures instead of strings",
+    for (size_t i = 0; i < c->n_all && c->name; i++) {
+        if (strcmp(c->all[i].name, c->name) != 0)
+            continue;
+        if (c->leaf >= 0)
+            return err_set(e, ERR_INPUT, "two columns are named \"%s\"",
                            c->name);
-    if (c->leaf < 0)
+        c->leaf = (int)i;
+    }
+    if (c->leaf < 0 && c->name)
         return err_set(e, ERR_INPUT, "there is no column \"%s\"", c->name);
     return 0;
 }
@@ -198,7 +213,7 @@ static int read_footer(struct parquet_column *c, const uint8_t *at, size_t n,
         if (f.id == 2 && f.type == THRIFT_LIST) {
             if (read_schema(c, &t, e) < 0)
                 return -1;
-        } else if (f.id == 4 && f.type == THRIFT_LIST && c->leaf >= 0) {
+        } else if (f.id == 4 && f.type == THRIFT_LIST && c->n_all > 0) {
             const size_t groups = thrift_list(&t, &type);
 
             for (size_t i = 0; i < groups && !t.bad; i++)
@@ -209,7 +224,7 @@ static int read_footer(struct parquet_column *c, const uint8_t *at, size_t n,
     }
     if (c->encrypted)
         return err_set(e, ERR_INPUT, "the column \"%s\" is encrypted", c->name);
-    return t.bad || c->leaf < 0 ? parquet_damaged(e, "invalid footer") : 0;
+    return t.bad || c->n_all == 0 ? parquet_damaged(e, "invalid footer") : 0;
 }
 
 int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,

@@ -24,12 +24,15 @@ enum parquet_type {
     PARQUET_FIXED_BYTES
 };
 
-/* A column at the top of the tree.  Its logical type is the number in
- * parquet.thrift, in the old numbering and in the new one, or -1. */
-struct parquet_top {
+/* A column: a leaf of the tree.  The name of one within structures is "a.b".
+ * Its logical type is the number in parquet.thrift, in the old numbering and in
+ * the new one, or -1. */
+struct parquet_leaf {
     char *name;
     int64_t type, converted, logical;
-    bool nested; /* a list, a structure or the like */
+    uint32_t nulls; /* the definition level of a value that is not null */
+    uint32_t list;  /* that of an element of a list; 0: it is no list */
+    bool nested;    /* a list of lists or of structures */
 };
 
 /* The column in a row group. */
@@ -39,15 +42,13 @@ struct parquet_group {
 };
 
 struct parquet_column {
-    const char *name; /* set by the caller */
+    const char *name; /* set by the caller; NULL: only list all columns */
     int leaf;         /* its index */
-    int64_t type;
-    bool nullable;
     bool encrypted;
     struct parquet_group *group;
     size_t n, room;
-    struct parquet_top *top; /* all columns, in order */
-    size_t n_top, top_room;
+    struct parquet_leaf *all; /* columns, in order */
+    size_t n_all, all_room;
 };
 
 int parquet_footer(struct parquet_column *, const uint8_t *file, size_t size,
