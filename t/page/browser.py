@@ -153,13 +153,23 @@ class Browser:
         return self.call("POST", "/element", {
             "using": "css selector", "value": selector})[ELEMENT]
 
+    def act_on(self, selector, action, body):
+        """Act on an element, also if the page replaces it meanwhile."""
+        for i in range(100):
+            try:
+                self.call("POST", f"/element/{self.find(selector)}/{action}",
+                          body)
+                return
+            except BrowserError as error:
+                if "stale element" not in str(error) or i == 99:
+                    raise
+
     def click(self, selector):
-        self.call("POST", f"/element/{self.find(selector)}/click", {})
+        self.act_on(selector, "click", {})
 
     def type(self, selector, text):
-        element = self.find(selector)
-        self.call("POST", f"/element/{element}/clear", {})
-        self.call("POST", f"/element/{element}/value", {"text": text})
+        self.act_on(selector, "clear", {})
+        self.act_on(selector, "value", {"text": text})
 
     def keys(self, *keys):
         actions = []
