@@ -1,7 +1,8 @@
-# The CUDA device, emulated.  First the test of the operations again.
+# The CUDA device, emulated.  First the test of the operations again, of this
+# device alone.
 EXTRA_PROGRAMS += t/cuda/kernels_emu.t
 emulated_tests = t/cuda/kernels_emu.t
-t_cuda_kernels_emu_t_SOURCES = kernels/dev.c
+t_cuda_kernels_emu_t_SOURCES = kernels/dev.c %D%/only_cuda.c
 t_cuda_kernels_emu_t_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
 EXTRA_t_cuda_kernels_emu_t_DEPENDENCIES = $(t_unit_kernels_t_OBJECTS)
 t_cuda_kernels_emu_t_LDADD = $(t_unit_kernels_t_OBJECTS) t/emu/libemu.a \
@@ -111,8 +112,10 @@ clean-gpu-kit:
 # Lines of the kernels that the judge runs; configure with --enable-coverage.
 # Without a home no plans are found, so that choosing them counts too.
 coverage-cuda: t/cuda/kernels_emu.t
-	$(AM_V_at)$(T_ENV) GT_TEST_DEVICE=cuda HOME= XDG_CACHE_HOME= \
-	    t/cuda/kernels_emu.t >/dev/null
+	$(AM_V_at)rm -f $(EMU_OBJECTS:.emuo=.gcda)
+	$(AM_V_at)$(T_ENV) HOME= XDG_CACHE_HOME= t/cuda/kernels_emu.t >$@.log 2>&1 || \
+	    { grep -v '^ok' $@.log; exit 1; }
+	$(AM_V_at)rm -f $@.log
 	$(AM_V_at)for f in $(EMU_OBJECTS:.emuo=); do \
 	    gcov -n -o $$f.gcda $(top_srcdir)/$$f.cu 2>/dev/null | \
 	        grep -A1 "^File '.*$$f.cu'" | sed -n \
