@@ -37,14 +37,15 @@ AM_TESTS_ENVIRONMENT = $(T_ENV)
 
 # The same tests under prove(1): faster to read, and ends in one line.  (all-am,
 # since all would be another make, at work on the same files as this one.)  Three
-# at once keep two cores busy while one of them waits.
+# at once keep two cores busy while one of them waits.  GT_BUT: those of
+# emulated_tests that are run otherwise.
 prove: all-am $(check_PROGRAMS) $(if $(GT_ALL)$(GT_LONG),$(emulated)) $(more_tests)
 	$(AM_V_at)$(T_ENV) prove -j3 $(PROVE_FLAGS) \
-	    $(shell_tests:%=$(top_srcdir)/%) $(test_programs) $(more_tests)
+	    $(shell_tests:%=$(top_srcdir)/%) $(test_programs) $(filter-out $(GT_BUT),$(more_tests))
 more_tests = $(if $(GT_ALL)$(GT_LONG),$(emulated_tests))
 # Only the C programs: what sanitizers are for.
 prove-unit: all-am $(check_PROGRAMS) $(more_tests)
-	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) $(test_programs) $(more_tests)
+	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) $(test_programs) $(filter-out $(GT_BUT),$(more_tests))
 # With the emulated GPU, and campaigns of kills and faults, a few moments each.
 check-all:
 	$(AM_V_at)GT_ALL=1 $(MAKE) $(AM_MAKEFLAGS) prove
