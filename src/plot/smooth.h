@@ -7,14 +7,7 @@
 /*
  * smooth - moving averages of a curve
  *
- *      ema:0.98   exponential moving average, divided by 1 - 0.98^t to correct
- *                 the bias of the first points
- *      ma:50      mean of the 50 points around each point, fewer at the ends
- *      gauss:20   mean weighted by a Gaussian of 20 points, cut at 4 sigma;
- *                 from 64 points on, by blocks of a sixteenth of sigma;
- *              narrower for the first points, whose fall it would flatten,
- *              and without spikes of one step or two
- *
+ * gplot(1), --smooth, describes the methods.  A Gaussian is cut at 4 sigma.
  * Values that are not finite are not counted, and are not changed.
  */
 enum smooth_kind {

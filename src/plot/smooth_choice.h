@@ -10,12 +10,9 @@
  *      if (how.kind != SMOOTH_NONE)
  *          history_smooth(&h, &how, out);
  *
- * A request that names no method leaves the choice to the data.  A curve is
- * smoothed if its neighbouring points scatter by more than it changes in a
- * twentieth of the figure, in a quarter of these at least: with a Gaussian of a
- * 200th, a 100th or a 50th of its points, the narrowest that leaves a quarter
- * of that change.  Points that are skipped or outside of the range of x do not
- * count.
+ * A request that names no method leaves the choice to the data, as gplot(1),
+ * --smooth, describes.  Points that are skipped or outside of the range of x do
+ * not count.
  */
 struct smooth smooth_choice(const struct history *, const struct request *);
 

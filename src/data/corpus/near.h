@@ -13,18 +13,15 @@
  *      if (near_drops(n, number))          from 0, in the order of the input
  *      near_free(n);
  *
- * The similarity of two documents is the number of sequences of five words
- * (roll.h) that both have, divided by the number that either has.  A document
- * of fewer words is one sequence.
+ * gdata(1), dedup, says which documents are similar, and which of them stay.
  *
  * The first pass computes 14 keys of each document, each from the least of
- * eight permuted hashes of its sequences (MinHash).  Documents of similarity s
- * have a common key with probability 1 - (1 - s^8)^14.  A document is paired
- * with the first that has the same key, and with the last few before it.  The
- * second pass writes the sequences of these documents to a temporary file, from
- * which the similarity of each pair is computed.  Of documents that similar
- * pairs connect, the first stays.  The result depends neither on threads nor on
- * memory.  A document that equals an earlier one, by a 64-bit hash, is ignored.
+ * eight permuted hashes of its sequences (MinHash).  A document is paired with
+ * the first that has the same key, and with the last few before it.  The second
+ * pass writes the sequences of these documents to a temporary file, from which
+ * the similarity of each pair is computed.  The result depends neither on
+ * threads nor on memory.  A document that equals an earlier one, by a 64-bit
+ * hash, is ignored.
  */
 struct near_how {
     double similarity; /* of similar documents, at least */

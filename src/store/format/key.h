@@ -36,12 +36,8 @@ bool key_list_full(const struct path_list *keys,
                    const struct path_list *folders);
 
 /*
- * The files of a run, by key.  A legal key is the name of its file.  Any other
- * is made legal with key_clean().  A key that cannot be a file because it is a
- * folder already, or the reverse ("loss" and "loss/val"), gets "_" at its end,
- * and so does one whose file belongs to another key, and one that differs from
- * another in case alone where the names of files ignore case.  The key of such
- * a file is noted in a tag.
+ * The files of a run, by key.  gtrack-store(5), Keys, says which keys become
+ * other names of files; the key of such a file is noted in a tag.
  */
 enum key_kind { PARAM, TAG, METRIC, KINDS };
 

@@ -17,12 +17,9 @@
  * ignored, as it may still be written.  Any other line that is not a point is
  * counted and skipped.
  *
- * Lines are appended whole, many in one write(2), and no write crosses the end
- * of a page: a line that would do so is widened, with zeros before its time, to
- * end exactly there.  The kernel makes the bytes of one page visible at once,
- * and a process is killed only between pages, so no reader ever sees part of a
- * line, and none is left behind.  If the disk is full, the part of a line that
- * still fitted is removed.
+ * Lines are appended whole, and no write crosses the end of a page, for which a
+ * line is widened (gtrack-store(5), Metrics): so no reader ever sees part of a
+ * line, and a killed process leaves none behind.
  */
 struct metric_point {
     int64_t ms, step;

@@ -59,12 +59,9 @@ void runs_warn_damage(const struct runs *);
 void runs_warn_secrets(const struct runs *);
 void runs_free(struct runs *);
 
-/* Loading runs judges which are no longer written.  Of a process on another
- * machine, often only the heartbeat tells whether it lives, and the clocks of
- * two machines differ.  So this machine notes in the cache (index.h) when it
- * first saw a heartbeat.  A run whose heartbeat is still the same three
- * intervals later is STALE; until then, it is RUNNING.  This waits until each
- * of the heartbeats has moved or is judged, or a signal comes. */
+/* Loading runs judges which are no longer written, as gtrack-store(5)
+ * describes, often by a heartbeat that has not moved for some time.  This waits
+ * until each of the heartbeats has moved or is judged, or a signal comes. */
 void runs_await_beats(struct runs *, const char *root);
 
 /* The history of one metric, ordered by step.  An outline of it (outline.h) has

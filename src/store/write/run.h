@@ -22,13 +22,9 @@
  *      return run_end(run, RUN_FINISHED, e);
  *
  * The files have the form of MLflow's file store, described in gtrack-store(5).
- * Logging does not fail: what cannot be written is kept and tried again, the
- * first failure is warned of, and run_end() reports what was lost.  If a store
- * is gone for so long that the memory for waiting points is full, every second
- * point is dropped, the oldest first.  Points are handed to a thread of the
- * run's own, which writes whole lines at least once a second, so the caller
- * waits only for a copy in memory.  All functions may be called from any
- * thread.
+ * Logging neither fails nor waits for the disk, as the GUARANTEES there say: a
+ * thread of the run's own writes whole lines at least once a second, and
+ * run_end() reports what was lost.  Any thread may call these functions.
  *
  * One process writes a run; any number may read it.  A run that another process
  * writes is not resumed: ERR_BUSY names that process.  If it is on another

@@ -87,8 +87,7 @@ export class RunsView {
             const answer = await ask("/api/runs", table_params(), signal);
 
             this.answer = sort_rows(choose_frozen_columns(answer));
-            this.message.replaceChildren(...answer.error
-                ? [problem(answer.error)] : []);
+            this.message.replaceChildren();
             this.draw();
         }, (error) => this.message.replaceChildren(problem(error)));
     }

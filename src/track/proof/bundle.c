@@ -201,9 +201,8 @@ static int ask_ssh(const char *const *argv, const struct buf *text,
     struct spawn s = {
         .in = text->s, .in_len = text->len, .out = out, .quiet = true
     };
-    const int ret = spawn_run(argv, &s, e);
 
-    return ret;
+    return spawn_run(argv, &s, e);
 }
 
 int bundle_sign(struct buf *signature, const char *key, const struct buf *text,

@@ -75,11 +75,9 @@ void column_mark_best(const struct column *, struct table *, size_t at,
 void columns_fill(const struct columns *, struct table *, const struct runs *);
 /*
  * One row for all runs with the same values in the columns that `by` lists, or
- * for all runs without it: it has these values, the number of runs, and for
- * each metric the mean, the standard deviation (n - 1), the number of values,
- * and half of the 95 % confidence interval of the mean (Student's t).  Values
- * that are missing or not finite are left out, and a warning says if the runs
- * of a group have different last steps of the first metric.
+ * for all runs without it, as gtrack(1), COLUMNS, describes: the mean of each
+ * metric, its standard deviation (n - 1), and so on.  A warning says if the
+ * runs of a group have different last steps of the first metric.
  */
 int columns_fill_groups(struct table *, const struct runs *, const char *by,
                         const struct columns *metrics, struct err *);

@@ -41,7 +41,6 @@ int answer_figure(struct site *s, struct query *q, struct answer *a,
         figure_finish(&r.figure);
         figure_request_command(&r, o);
         write_caption(o, &r);
-        emit_int(o, "version", r.chosen.live->version);
         json_figure(o, &r.figure);
     }
     figure_request_close(&r);

@@ -251,7 +251,6 @@ static int64_t count_runs(const struct listing *l)
 static void write_listing(struct emit *o, const struct listing *l)
 {
     write_command(o, l);
-    emit_int(o, "version", l->live->version);
     emit_array(o, "columns");
     for (size_t i = 0; i < l->columns.n; i++)
         write_column(o, &l->columns.item[i]);
@@ -260,7 +259,6 @@ static void write_listing(struct emit *o, const struct listing *l)
     write_rows(o, l);
     emit_int(o, "total", count_runs(l));
     emit_int(o, "matched", (int64_t)l->matched);
-    emit_null(o, "error");
 }
 
 /* The table has the runs that charts show, or those under `only`, or all. */

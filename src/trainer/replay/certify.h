@@ -13,22 +13,12 @@
  *          ...
  *      certify_close(&c);
  *
- * Training is a function of the settings, the data and the step, so a step that
- * is computed again from a checkpoint gives the same loss, the same norm of the
- * gradient, the same validation loss, answers and samples where training made
- * them and, where it wrote a checkpoint, the same weights and moments, to the
- * last bit.
- *
- * A number of ranks, of threads, a set of instructions, libraries or a program
- * other than those of training may round differently.  Then each checkpoint of
- * the run is loaded when its step is reached, and numbers may differ by what
- * rounding explains after the steps since then; weights need only be near.
- *
- * Where a number is farther off, the steps since the checkpoint are computed
- * again, from weights that differ in a few last bits.  If that moves the
- * number, too, differences grow here, and it cannot be told what the run has
- * computed, until the next checkpoint; or else the number is false.  Nor can it
- * be told what an attempt computed of whose beginning there is no checkpoint.
+ * gtrain(1), replay, says which numbers, weights and moments must be equal to
+ * the last bit, what else may round differently, and when it cannot be told
+ * what the run has computed.  Where that is so, each checkpoint of the run is
+ * loaded when its step is reached; and where a number is too far off, the steps
+ * since the checkpoint are computed again, from weights that differ in a few
+ * last bits.
  *
  * All ranks call these functions, with the same steps in ascending order, which
  * the run has computed in one way.  The run is only read.
