@@ -642,7 +642,7 @@ else
     LD_PRELOAD=$disk DISK_HOLD=/artifacts:$dir/go \
         gtrack -r held export --to mlflow -o held.out >out 2>err &
     pid=$!
-    until ls -d held.out/.gtrack.trash/new.* >ls 2>&1 || ! kill -0 $pid; do :; done
+    await_path 'held.out/.gtrack.trash/new.*' $pid
     gtrack -r held mv -q -e other a 2>moved
     : >go
     wait $pid

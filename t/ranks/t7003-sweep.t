@@ -185,9 +185,7 @@ END
 bad=
 gtrain sweep long.ini >out 2>&1 &
 pid=$!
-until test "$(ls -d sweeps/long/cells/*/step-* 2>/dev/null | wc -l)" -ge 2; do
-    kill -0 $pid 2>/dev/null || break
-done
+await_path 'sweeps/long/cells/*/step-00000004' $pid
 gtrack show "$(cat sweeps/long/parent)" --json 2>&1 | grep -q '"RUNNING"' ||
     bad="the parent does not run; "
 gtrain sweep status long.ini --tsv >table 2>&1

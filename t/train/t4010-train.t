@@ -308,9 +308,7 @@ stop_at() {     # stop_at TEXT [SIGNAL]: a training, stopped when it has printed
     gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \
         --set eval.every=0 --set checkpoint.every=0 >out 2>&1 &
     pid=$!
-    until grep -q "$1" out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do
-        perl -e 'select undef, undef, undef, 0.02'
-    done
+    await_line out "$1" $pid
     kill -"${2:-TERM}" $pid
     wait $pid
 }
@@ -405,7 +403,7 @@ ok $? \
 # a disk that is full for a while costs checkpoints, not the training
 rm -rf out full
 gtrain --config tiny.ini --root lost --set checkpoint.folder=full \
-    --set schedule.steps=10000000 --set eval.every=0 >out 2>&1 &
+    --set schedule.steps=1000000 --set eval.every=0 >out 2>&1 &
 pid=$!
 await_path 'full/step-*' $pid
 i=0
@@ -431,7 +429,7 @@ test -d cut && test -z "$(ls -A cut)"
 ok $? "a checkpoint that cannot be written leaves no files" "$(ls -lA cut)"
 
 # two jobs with one folder, from before the first checkpoint on
-gtrain --config tiny.ini --root half --name first --set schedule.steps=4000000 \
+gtrain --config tiny.ini --root half --name first --set schedule.steps=1000000 \
     --set eval.every=0 --set checkpoint.folder=held >log 2>&1 &
 job=$!
 await_checkpoint held $job
@@ -449,9 +447,7 @@ ok $? "the run of another job is refused, and stays running"
 kill -STOP $job
 gtrain --root half --steal --resume held >steal 2>&1 &
 thief=$!
-until grep -q 'resuming after' steal; do
-    kill -0 $thief || break
-done
+await_line steal 'resuming after' $thief
 kill -CONT $job
 wait $job
 test $? -eq 7 && tail -n 1 log | grep -q 'first: the run is now written by'

@@ -92,9 +92,7 @@ fi
 # a store that was moved
 gtrain --config tiny.ini --root here --set schedule.steps=1000000 >out 2>&1 &
 pid=$!
-until test -d here/0/*/artifacts/checkpoints/step-00000004 || ! kill -0 $pid; do
-    :
-done 2>err
+await_path 'here/0/*/artifacts/checkpoints/step-00000004' $pid
 mv here there
 kill -TERM $pid
 wait $pid
@@ -353,9 +351,7 @@ rm -rf late
 LD_PRELOAD=$build/t/lib/disk.so DISK_HOLD=/.gtrack.trash:$dir/go gtrain -q \
     --config tiny.ini --root late --resume auto >out 2>&1 &
 late=$!
-until test -d late/.gtrack.trash; do
-    kill -0 $late || break
-done
+await_path late/.gtrack.trash $late
 gtrain -q --config tiny.ini --root late --resume auto >out.first 2>&1
 : >go
 wait $late

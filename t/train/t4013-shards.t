@@ -5,11 +5,11 @@
 . "$top/t/lib/fixtures.sh"
 small_ini model.vocab=32 model.vocab_multiple=1 data.train=train.bin \
     data.val=val.bin train.micro_batch=2 train.batch=2 sample.every=0 \
-    schedule.steps=100000000 eval.every=100 checkpoint.every=100 \
+    schedule.steps=1000000 eval.every=100 checkpoint.every=100 \
     checkpoint.keep_last=9999 >tiny.ini
 
 # spoil NAME SHARD COMMAND: begin a run, and spoil the shard after the first
-# checkpoint; the steps would take days
+# checkpoint; the steps would take hours
 spoil() {
     rhythm 20000 >train.bin
     rhythm 20000 >val.bin

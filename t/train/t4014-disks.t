@@ -167,7 +167,7 @@ node() {
 echo 11111111-2222-3333-4444-555555555555 >boot
 if node true 2>err; then
     gtrain -q --config tiny.ini --root far -n r --set checkpoint.folder=ck \
-        --set schedule.steps=100000000 >out 2>&1 &
+        --set schedule.steps=1000000 >out 2>&1 &
     writer=$!
     await_checkpoint ck $writer
     # its heartbeat, which is not due yet, in tenths of seconds
