@@ -21,11 +21,10 @@
  *      for (i = 0; i < l.n; i++) ... l.part[i] ...
  *      source_list_clear(&l);
  *
- * An entry is NAME:SHARE:FILES and words after it; SHARE and a colon may be
- * left out.  The name of an earlier entry without files is the same source,
- * whose share changes.  Commas within braces belong to the files.  A text that
- * does not begin with a name and a colon is the files of one source without a
- * name.  After an error there is nothing to clear.
+ * gtrain.ini(5), data.train, describes the entries.  Commas within braces
+ * belong to the files.  A text that does not begin with a name and a colon is
+ * the files of one source without a name.  After an error there is nothing to
+ * clear.
  */
 enum { SOURCE_LIST_MOST = 64, SOURCE_LIST_NAME = 32 };
 

@@ -12,10 +12,8 @@
  *
  * A tokenizer is byte-level BPE with one of the pre-tokenizers of
  * pretokenize.h, BPE over characters as SentencePiece's, or has one id for each
- * character.  It is loaded from tokenizer.json, vocab.bpe (with or without
- * encoder.json in the same folder), merges.txt with vocab.json, .tiktoken,
- * meta.pkl or tokenizer.model of Llama 3 and 4, or from a folder, in which the
- * first file of this list is used.
+ * character.  gdata(1), TOKENIZERS, says which files and folders it is loaded
+ * from.
  *
  *      if (tokenizer_load(&t, path, e) < 0)
  *          return -1;

@@ -5,14 +5,7 @@
 /*
  * tokfile - read and write the files of tokenizers
  *
- *      tokenizer.json              Hugging Face's: vocabulary, merges, special
- *                                  tokens and pre-tokenizer
- *      vocab.bpe, merges.txt       merges in order of rank; the ids are GPT-2's
- *                                  unless encoder.json or vocab.json is in the
- *                                  same folder
- *      NAME.tiktoken               tokens in Base64 and their ranks
- *      tokenizer.model             the same, of Llama 3 and 4
- *      meta.pkl                    nanoGPT's characters
+ * gdata(1), TOKENIZERS, describes them.
  *
  * Readers check everything they use.  Writers replace a file as a whole.
  */
@@ -37,11 +30,8 @@ tokfile_parse_fn tokfile_parse_json, tokfile_parse_vocab, tokfile_parse_merges,
     tokfile_parse_tiktoken, tokfile_parse_model, tokfile_parse_pickle;
 
 /*
- * Write into an existing folder: tokenizer.json, merges.txt and vocab.json for
- * byte-level BPE, tokenizer.json for SentencePiece's, meta.pkl for characters.
- * Or write one form: "hf" (tokenizer.json), "merges" (merges.txt, vocab.json),
- * "gpt2" (vocab.bpe, encoder.json), "tiktoken" (tokenizer.tiktoken), "llmc"
- * (gpt2_tokenizer.bin, with which llm.c decodes), "nanogpt" (meta.pkl).
+ * Write into an existing folder the files that gdata bpe writes, or one form of
+ * gdata vocab --write, such as "hf".
  */
 int tokfile_write_folder(const struct tokenizer *, const char *folder,
                          struct err *);

@@ -13,10 +13,9 @@
  *          ... f.point[i].value.low to .high at f.point[i].step
  *      forecast_run_clear(&f);
  *
- * A law is fitted to the values so far.  The same forecast is
- * made for up to 200 other finished runs of the store, the newest ones, from
- * the same fraction of their steps; its errors give the interval.  The learning
- * rates still to come are read by planned_rates.h.
+ * gtrack(1), forecast, describes the law, and how its errors for other runs of
+ * the store give the interval.  The learning rates still to come are read by
+ * planned_rates.h.
  */
 struct forecast_request {
     const char *key;

@@ -7,14 +7,9 @@
 /*
  * value_line - the named values in a line that another program printed
  *
- *      {"step": 10, "train/loss": 3.2, "lr": 6e-4}        JSON Lines
- *      step=10 train/loss=3.2 lr=6e-4                     key=value
- *
- * A key=value may stand anywhere in a line, after a blank, a comma or a
- * bracket.  JSON objects are flattened with slashes.  Strings and other values
- * that are not numbers are skipped; "NaN" and "Infinity" are numbers.  A line
- * whose step is too large to be recorded exactly has no value, and is warned of
- * once.
+ * gtrack(1), log, says which values are found.  Strings and other values that
+ * are not numbers are skipped; "NaN" and "Infinity" are numbers.  A line whose
+ * step is too large to be recorded exactly has no value, and is warned of once.
  */
 struct value_line {
     struct value_line_item {

@@ -11,12 +11,7 @@
  * ours that theirs holds (all, transposed, or the rows of q, k, v, gate or up).
  * Writing and reading use the same table.
  *
- *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json;
- *              written as GPT-2, Llama, Qwen2, Qwen3 or SmolLM3, or with our
- *              names; also read as Mistral, and from several files
- *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32) or 5 (bf16)
- *      gguf    for llama.cpp: weights and the tokenizer in one file; written
- *              only, in fp32, fp16, or with 8 or 4 bits
+ * gtrain(1), export and import, describes the formats.
  *
  * Weights are in the memory of the host, in the layout of the graph's block.  A
  * key or tensor without a counterpart in gtrain is an error, so that a model is
