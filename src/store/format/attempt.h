@@ -13,9 +13,9 @@
  *
  *      RUN/.gtrack/attempt.N.yaml
  *
- * Each process that begins or resumes a run is an attempt at it, whose file it
- * replaces every few seconds while it lives: its heartbeat.  gtrack-store(5)
- * describes the file, the lock beside it, and what readers conclude from them.
+ * Each process that begins or resumes a run is an attempt at it.  It has a file
+ * of its own, which it replaces every few seconds: its heartbeat.
+ * gtrack-store(5) describes the file, the lock beside it, and what both tell.
  * Where nothing is known, the process is taken to be alive.
  */
 struct attempt {

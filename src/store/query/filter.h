@@ -19,11 +19,11 @@
  *      what   := [entity "."] key | fn "(" metric ")"
  *              | "at" "(" metric "," step ")"
  *
- * It extends the one of MLflow's search; a filter has the same meaning in both,
- * which gtrack(1), FILTERS, describes.  Entities are metrics, params, tags,
- * datasets and attributes, and MLflow's other spellings of these; a key without
- * one is an attribute, or else what find_key() takes it for.  Words are not
- * case-sensitive; entities and keys are.
+ * The grammar extends that of MLflow's search; a filter has the same meaning in
+ * both, and gtrack(1), FILTERS, describes it.  Entities are metrics, params,
+ * tags, datasets and attributes, and MLflow's other spellings of these; a key
+ * without one is an attribute, or else what find_key() takes it for.  Words are
+ * not case-sensitive; entities and keys are.
  */
 struct filter;
 

@@ -15,10 +15,10 @@
  *
  * gtrain(1), replay, says which numbers, weights and moments must be equal to
  * the last bit, what else may round differently, and when it cannot be told
- * what the run has computed.  Where that is so, each checkpoint of the run is
- * loaded when its step is reached; and where a number is too far off, the steps
- * since the checkpoint are computed again, from weights that differ in a few
- * last bits.
+ * what the run has computed.  If something rounds differently, each checkpoint
+ * of the run is loaded when its step is reached; and if a number is too far
+ * off, the steps since the checkpoint are computed again, from weights that
+ * differ in a few last bits.
  *
  * All ranks call these functions, with the same steps in ascending order, which
  * the run has computed in one way.  The run is only read.
