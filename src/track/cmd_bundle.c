@@ -408,10 +408,12 @@ static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
         if (files && *files && add_sources(b, files, e) < 0)
             return -1;
     }
-    for (int i = 0; with_data && others[i]; i++) {
-        const char *path = run_info_param(r, others[i]);
+    for (size_t i = 0; with_data && i < r->n_params; i++) {
+        const char *name = r->params[i].key;
 
-        if (path && add_matches(b, path, NULL, e) < 0)
+        if ((strncmp(name, "derived.task.", 13) == 0 ||
+             opt_find_word(others, name) >= 0) &&
+            add_matches(b, r->params[i].value, NULL, e) < 0)
             return -1;
     }
     return 0;

@@ -18,11 +18,11 @@
 #include "store/read/runs.h"
 #include "store/write/stored_run.h"
 #include "trainer/checkpoint/checkpoint_state.h"
+#include "trainer/engine/task.h"
 #include "trainer/model/graph.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
-#include "trainer/training/task_shots.h"
 
 static const char *data, *questions, *task_list, *documents, *train_text;
 static const char *per_token;
@@ -33,7 +33,7 @@ static struct table_style style;
 static const struct opt eval_opts[] = {
     { 'd', "data", "glob", OPT_STRING, &data,
       "evaluate the token files that match GLOB (default: data.val); with "
-      "--tasks, the folder of their files (default: data)" },
+      "--tasks, the folder of their files (default: eval.tasks_data)" },
     { 0, "sequences", "n", OPT_LONG, &sequences,
       "evaluate the first N windows only (default: all)" },
     { 0, "stride", "n", OPT_LONG, &stride,
@@ -129,59 +129,49 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
 }
 
 static int evaluate_task(struct engine *eng, struct table *t,
-                         const struct task *task, const char *path,
-                         struct err *e)
+                         const struct task *task, struct err *e)
 {
     struct multiple_choice_result r;
 
-    if (multiple_choice_eval(eng, task, path, limit, &r, e) < 0 ||
-        check_finite(r.acc, e) < 0)
+    if (multiple_choice_eval(eng, task, &r, e) < 0 ||
+        check_finite(r.of[ANSWER_ACC], e) < 0)
         return -1;
     if (!questions)
         table_text(t, task->name);
     table_int(t, r.questions);
-    table_real(t, r.acc);
-    table_real_or_none(t, r.acc_norm);
+    table_real(t, r.of[ANSWER_ACC]);
+    table_real_or_none(t, r.of[ANSWER_ACC_NORM]);
     table_secs(t, r.seconds);
     if (questions)
         return 0;
-    table_real(t, r.acc_stderr);
-    table_real_or_none(t, r.acc_bytes);
-    table_real_or_none(t, r.perplexity);
+    table_real_or_none(t, r.of[ANSWER_ACC_STDERR]);
+    table_real_or_none(t, r.of[ANSWER_ACC_BYTES]);
+    table_real_or_none(t, r.of[ANSWER_PERPLEXITY]);
+    table_real_or_none(t, r.of[ANSWER_ACC_NORM_STDERR]);
     return 0;
 }
 
-/* Evaluate on --tasks, or on the file of --questions.  A task that cannot be
- * asked is found before the first one is, whose answers may take hours. */
+/* Evaluate on --tasks, or on the file of --questions. */
 static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
 {
-    const char *list =
-        questions ? multiple_choice_style(&eng->set->eval) : task_list;
-    struct tasks tasks;
-    int ret = tasks_load(&tasks, list, e);
+    const struct task_conf conf = {
+        .list = questions ? engine_data_style(eng->set) : task_list,
+        .file = questions,
+        .folder = data ? data : eng->set->eval.tasks_data,
+        .limit = limit,
+        .shots = shots,
+    };
+    struct tasks tasks = { 0 };
+    int ret = tasks_add(&tasks, &conf, e);
 
     if (!questions)
         table_column(t, "task");
     table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
     if (!questions)
-        table_columns(t, "acc_stderr", "acc_bytes", "perplexity", NULL);
-    for (size_t i = 0; i < 2 * tasks.n && ret == 0; i++) {
-        struct task *task = &tasks.task[i % tasks.n];
-        char *path = questions
-                         ? xstrdup(questions)
-                         : path_join(data ? data : "data", task->is[TASK_FILE]);
-        char *examples;
-
-        task->shots = shots < 0 ? task->shots : shots;
-        examples = task_shots_path(task, path);
-        if (i >= tasks.n)
-            ret = evaluate_task(eng, t, task, path, e);
-        else if (!path_exists(path))
-            ret = err_open(e, "cannot open %s", path);
-        else if (!path_exists(examples))
-            ret = err_open(e, "cannot open %s", examples);
-        FREE(path, examples);
-    }
+        table_columns(t, "acc_stderr", "acc_bytes", "perplexity",
+                      "acc_norm_stderr", NULL);
+    for (size_t i = 0; i < tasks.n && ret == 0; i++)
+        ret = evaluate_task(eng, t, &tasks.task[i], e);
     tasks_clear(&tasks);
     return ret;
 }

@@ -233,12 +233,29 @@ static void add_row(const struct certify *c, struct span s,
                                   : NULL);
 }
 
+/* Rounding may turn an answer, and where a file of the tasks is not here, none
+ * of them is asked. */
+static bool is_asked_again(const struct run_info *run, const char *metric,
+                           bool rounded)
+{
+    const size_t n = strcspn(metric, "/");
+
+    for (size_t i = 0; i < run->n_params; i++) {
+        const char *key = run->params[i].key;
+
+        if (strncmp(key, "derived.", 8) == 0 &&
+            strncmp(key + 8, metric, n) == 0 && key[8 + n] == '.' &&
+            (rounded || !path_exists(run->params[i].value)))
+            return false;
+    }
+    return true;
+}
+
 /* The metrics of the model that replay does not compute; those of the machine
  * are nothing that could be computed again.  Nor does it tell answers and
  * samples where rounding may turn them, or what `gtrain eval` has added. */
 static void list_others(const struct run_info *run, bool rounded, struct buf *b)
 {
-    const char *questions = run_info_param(run, "eval.hellaswag");
     static const char *const machine[] = { "system/", "perf/", "event/",
                                            "train/tokens" };
     static const char *const artifacts[] = { "documents", "samples" };
@@ -252,8 +269,7 @@ static void list_others(const struct run_info *run, bool rounded, struct buf *b)
     for (size_t i = 0; runs.n == 1 && i < runs.run[0].n_metrics; i++) {
         const char *key = runs.run[0].metrics[i].key;
         bool is_known = (run_info_is_provable(run, key) &&
-                         (strncmp(key, "hellaswag/", 10) != 0 ||
-                          (path_exists(questions) && !rounded))) ||
+                         is_asked_again(run, key, rounded)) ||
                         str_ends(key, "/epoch");
 
         for (size_t k = 0; k < sizeof machine / sizeof *machine; k++)

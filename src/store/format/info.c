@@ -91,30 +91,42 @@ static bool is_source(const struct run_info *run, const char *metric)
 }
 
 const char *const run_info_provable[] = {
-    "train/loss",
-    "train/perplexity",
-    "train/grad_norm",
-    "train/lr",
-    "train/noise_scale",
-    "val/loss",
-    "val/perplexity",
-    "val/bpb",
-    "hellaswag/acc",
-    "hellaswag/acc_norm",
-    NULL,
+    "train/loss",     "train/perplexity",  "train/grad_norm",
+    "train/lr",       "train/noise_scale", "val/loss",
+    "val/perplexity", "val/bpb",           NULL,
 };
+
+const char *const run_info_answers[] = {
+    "acc",       "acc_norm",   "acc_stderr", "acc_norm_stderr",
+    "acc_bytes", "perplexity", NULL,
+};
+
+/* Is it an answer to questions whose file the run names: of hellaswag/acc
+ * as derived.hellaswag.file, of task/NAME/acc as derived.task.NAME.file? */
+static bool is_answer(const struct run_info *run, const char *metric)
+{
+    const char *end = strrchr(metric, '/');
+    char *key;
+    bool asked;
+
+    if (!end || opt_find_word(run_info_answers, end + 1) < 0)
+        return false;
+    key = xasprintf("derived.%.*s.file", (int)(end - metric), metric);
+    for (char *c = key; *c; c++)
+        *c = (char)(*c == '/' ? '.' : *c);
+    asked = run_info_param(run, key) != NULL;
+    free(key);
+    return asked;
+}
 
 bool run_info_is_provable(const struct run_info *run, const char *metric)
 {
     const bool of_val = strncmp(metric, "val/", 4) == 0;
-    const bool asks = strncmp(metric, "hellaswag/", 10) == 0;
-    const char *questions = run_info_param(run, "eval.hellaswag");
 
-    if (!run_info_param(run, of_val ? "derived.data.val" : "derived.device") ||
-        (asks && (!questions || !*questions)))
+    if (!run_info_param(run, of_val ? "derived.data.val" : "derived.device"))
         return false;
     return opt_find_word(run_info_provable, metric) >= 0 ||
-           (of_val && is_source(run, metric));
+           (of_val ? is_source(run, metric) : is_answer(run, metric));
 }
 
 bool run_info_is_own_tag(const char *key)

@@ -40,7 +40,8 @@ static const struct {
 enum { COUNTS = sizeof counts / sizeof counts[0] };
 
 /* The bits of enum engine_due. */
-static const char *const dues[] = { "val_due", "questions_due", "samples_due" };
+static const char *const dues[] = { "val_due", "questions_due", "samples_due",
+                                    "tasks_due" };
 
 enum { DUES = sizeof dues / sizeof dues[0] };
 

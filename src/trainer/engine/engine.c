@@ -268,7 +268,8 @@ int engine_agree(struct engine *eng, struct err *e)
     struct engine_fact fact[] = { { .what = "another build of gtrain" },
                                   { .what = "another data.tokenizer" },
                                   { .what = "other files in data.train" },
-                                  { .what = "other files in data.val" } };
+                                  { .what = "other files in data.val" },
+                                  { .what = "another number of tasks" } };
 
     if (eng->coll.size == 1)
         return 0;
@@ -279,6 +280,7 @@ int engine_agree(struct engine *eng, struct err *e)
              d->train ? mixture_hash(d->train) : "");
     snprintf(fact[3].text, sizeof fact[3].text, "%s",
              d->val ? mixture_hash(d->val) : "");
+    snprintf(fact[4].text, sizeof fact[4].text, "%zu", d->tasks.n);
     for (size_t i = 0; i < sizeof fact / sizeof fact[0]; i++)
         if (check_input(eng, &fact[i], e) < 0)
             return -1;

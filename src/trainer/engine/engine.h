@@ -66,9 +66,6 @@ struct engine {
     int64_t memory[DEV_MODEL_USES]; /* bytes, of the rank that needs most */
 };
 
-/* What may be due after a step, before its checkpoint. */
-enum engine_due { DUE_VAL = 1, DUE_QUESTIONS = 2, DUE_SAMPLES = 4 };
-
 enum engine_purpose {
     ENGINE_TRAIN,
     ENGINE_BENCH, /* as for training, but without data */

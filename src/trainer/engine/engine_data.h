@@ -2,10 +2,20 @@
 
 #include "data/shards/mixture.h"
 #include "data/token/tokenizer.h"
+#include "trainer/engine/task.h"
 #include "trainer/settings/settings.h"
 
+/* What may be due after a step, before its checkpoint: DUE_QUESTIONS are those
+ * of eval.hellaswag. */
+enum engine_due {
+    DUE_VAL = 1,
+    DUE_QUESTIONS = 2,
+    DUE_SAMPLES = 4,
+    DUE_TASKS = 8
+};
+
 /*
- * engine_data - the tokenizer and the token files that settings name
+ * engine_data - the tokenizer, token files and tasks that settings name
  *
  *      struct engine_data d = { 0 };
  *
@@ -22,13 +32,20 @@ struct engine_data {
     int32_t *token_bytes; /* bytes of text that each id stands for */
     struct mixture *train, *val;
     bool whole_val; /* with eval.stride, one more window for the last tokens */
+    struct tasks tasks; /* that training asks */
 };
 
 int engine_data_open_tokenizer(struct engine_data *, const struct settings *,
                                struct err *);
-/* Open data.train and data.val; the HellaSwag file, if set, must exist. */
+/* Open data.train, data.val and the tasks. */
 int engine_data_open_train(struct engine_data *, const struct settings *,
                            struct err *);
+/* The task that eval.hellaswag_style names. */
+const char *engine_data_style(const struct settings *);
+/* Add the tasks of eval.hellaswag or eval.tasks, if training asks them.  Their
+ * files must be there, and have a question. */
+int engine_data_add_tasks(struct tasks *, const struct settings *,
+                          const char *key, struct err *);
 /* Open data.train alone, to count its windows. */
 int engine_data_open_counts(struct engine_data *, const struct settings *,
                             struct err *);

@@ -41,16 +41,27 @@ static size_t count_sources(const struct certify *c)
     return val && *mixture_name(val, 0) ? mixture_sources(val) : 0;
 }
 
-static int load_sources(struct certify *c, struct err *e)
+static size_t count_more(const struct certify *c)
 {
-    const size_t n = count_sources(c);
+    return count_sources(c) + c->engine->data.tasks.n * ANSWERS;
+}
+
+static int load_more(struct certify *c, struct err *e)
+{
+    const struct task *task = c->engine->data.tasks.task;
+    const size_t sources = count_sources(c), n = count_more(c);
     int ret = 0;
 
     c->source = xcalloc(n + 1, sizeof *c->source);
+    c->answer = c->source + sources;
     for (size_t k = 0; k < n && ret == 0; k++) {
-        char *key = eval_source_metric(c->engine->data.val, k);
+        const size_t i = k - sources;
+        char *key = k < sources ? eval_source_metric(c->engine->data.val, k)
+                                : multiple_choice_metric(&task[i / ANSWERS],
+                                                         i % ANSWERS);
 
-        ret = series_load(&c->source[k], c->run, key, LOAD_MAY_LACK, e);
+        if (key)
+            ret = series_load(&c->source[k], c->run, key, LOAD_MAY_LACK, e);
         free(key);
     }
     return ret;
@@ -79,7 +90,7 @@ int certify_open(struct certify *c, struct engine *eng,
         series_load(&c->rollback, run, "event/rollback",
                     LOAD_MAY_LACK | LOAD_ALL_ATTEMPTS, e) < 0)
         return -1;
-    return load_sources(c, e);
+    return load_more(c, e);
 }
 
 void certify_close(struct certify *c)
@@ -87,7 +98,7 @@ void certify_close(struct certify *c)
     step_close(&c->step);
     for (int i = 0; i < CERTIFY_NUMBERS; i++)
         series_free(&c->number[i]);
-    for (size_t k = 0; c->source && k < count_sources(c); k++)
+    for (size_t k = 0; c->source && k < count_more(c); k++)
         series_free(&c->source[k]);
     free(c->source);
     checkpoint_copy_clear(&c->start);
@@ -290,20 +301,15 @@ static int compare_state(struct certify *c, struct certify_result *r,
     return 0;
 }
 
-static bool has_point(const struct certify *c, int which)
-{
-    double any;
-
-    return series_value(&c->number[which], c->engine->state.step, &any);
-}
-
 /* Where training validated; all ranks have the record. */
 static int compare_validation(struct certify *c, struct certify_result *r,
                               struct err *e)
 {
     struct eval_result now;
+    double any;
 
-    if (!c->engine->data.val || !has_point(c, CERTIFY_VAL_LOSS))
+    if (!c->engine->data.val || !series_value(&c->number[CERTIFY_VAL_LOSS],
+                                              c->engine->state.step, &any))
         return 0;
     if (eval_loss(c->engine, &now, e) < 0)
         return -1;
@@ -329,26 +335,30 @@ static int compare_validation(struct certify *c, struct certify_result *r,
 static int compare_questions(struct certify *c, struct certify_result *r,
                              struct err *e)
 {
-    const struct eval_settings *s = &c->engine->set->eval;
+    const struct tasks *all = &c->engine->data.tasks;
+    const int64_t step = c->engine->state.step;
     struct multiple_choice_result now;
-    double then = 0, then_norm = 0;
+    double then;
 
-    if (!*s->hellaswag || !has_point(c, CERTIFY_ACC))
-        return 0;
-    if (multiple_choice_set(c->engine, &now, e) < 0)
-        return -1;
-    if (now.stopped)
-        return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
-    if (c->engine->coll.rank > 0)
-        return 0;
-    series_value(&c->number[CERTIFY_ACC], c->engine->state.step, &then);
-    series_value(&c->number[CERTIFY_ACC_NORM], c->engine->state.step,
-                 &then_norm);
-    if (*c->other && (then != now.acc || then_norm != now.acc_norm)) {
-        r->rounded = true;
-    } else {
-        compare_number(c, r, CERTIFY_ACC, now.acc);
-        compare_number(c, r, CERTIFY_ACC_NORM, now.acc_norm);
+    for (size_t i = 0; i < all->n; i++) {
+        const struct series *record = &c->answer[i * ANSWERS];
+
+        if (!series_value(&record[ANSWER_ACC], step, &then))
+            continue;
+        if (multiple_choice_eval(c->engine, &all->task[i], &now, e) < 0)
+            return -1;
+        if (now.stopped)
+            return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+        for (int k = 0; k < ANSWERS && c->engine->coll.rank == 0; k++) {
+            char *metric = multiple_choice_metric(&all->task[i], k);
+
+            if (*c->other && series_value(&record[k], step, &then) &&
+                then != now.of[k])
+                r->rounded = true;
+            else if (metric)
+                compare_point(c, r, &record[k], CERTIFY_LR, metric, now.of[k]);
+            free(metric);
+        }
     }
     return 0;
 }

@@ -33,8 +33,6 @@ enum {
     CERTIFY_VAL_LOSS,
     CERTIFY_VAL_PERPLEXITY,
     CERTIFY_VAL_BPB,
-    CERTIFY_ACC,
-    CERTIFY_ACC_NORM,
     CERTIFY_NUMBERS
 };
 
@@ -44,6 +42,7 @@ struct certify {
     struct step step;
     struct series number[CERTIFY_NUMBERS], skipped, rollback;
     struct series *source; /* the validation loss of each, or NULL */
+    struct series *answer; /* behind them, ANSWERS of each task */
     int64_t begins;        /* certify_begins(); 0: the start */
     int64_t since;         /* the step of the weights that were loaded last */
     const char *handover;  /* folder of the checkpoints of another process that

@@ -9,11 +9,16 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "store/format/info.h"
+#include "trainer/engine/task_shots.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/sampler.h"
-#include "trainer/training/task_shots.h"
 
 enum { STEP = 16 };
+
+/* Losses are added up in units of 2^-24, so that the sum is exact, and the same
+ * for any number of ranks. */
+enum { LOSS_BITS = 24 };
 
 /* Sums over the questions. */
 enum { ASKED, RIGHT, CUT = RIGHT + TASK_LENGTHS, NONFINITE, LOSS, TALLIES };
@@ -100,20 +105,22 @@ static int add_question(void *arg, const struct task_question *r,
 }
 
 /* Read the questions, and the answered ones to put before them.  Returns the
- * size of these files, or -1. */
-static int64_t read_questions(struct questions *q, const char *path,
-                              int64_t limit, struct err *e)
+ * size of these files and of the task, or -1. */
+static int64_t read_questions(struct questions *q, struct err *e)
 {
-    const int64_t shots = task_shots_open(&q->shots, q->task, path, e);
-    const int64_t bytes =
-        shots < 0 ? -1 : task_each(q->task, path, limit, add_question, q, e);
+    const struct task *t = q->task;
+    const int64_t shots = task_shots_open(&q->shots, t, e);
+    int64_t bytes =
+        shots < 0 ? -1 : task_each(t, t->path, t->limit, add_question, q, e);
 
+    for (int i = 0; i < TASK_KEYS && bytes >= 0; i++)
+        bytes += (int64_t)strlen(str_or_empty(t->is[i]));
     return bytes < 0 ? -1 : bytes + shots;
 }
 
 /* All ranks read as many bytes, or none asks. */
-static int agree_questions(struct questions *q, const char *path, int64_t bytes,
-                           bool *unread, struct err *e)
+static int agree_questions(struct questions *q, int64_t bytes, bool *unread,
+                           struct err *e)
 {
     struct coll *c = &q->engine->coll;
     int64_t most = bytes, least = -bytes;
@@ -122,7 +129,8 @@ static int agree_questions(struct questions *q, const char *path, int64_t bytes,
         return -1;
     *unread = bytes < 0 || most != -least;
     if (bytes >= 0 && *unread)
-        err_set(e, ERR_INPUT, "another rank does not read the same %s", path);
+        err_set(e, ERR_INPUT, "another rank does not read the same %s",
+                q->task->path);
     return *unread ? -1 : 0;
 }
 
@@ -248,7 +256,7 @@ static void count_answers(struct questions *q)
     for (size_t at = 0; at < q->n; at += (size_t)r->of) {
         r = &q->request[at];
         q->tally[ASKED]++;
-        q->tally[LOSS] += r->loss;
+        q->tally[LOSS] += rint(ldexp(r->loss, LOSS_BITS));
         for (int k = 0; k < TASK_LENGTHS; k++)
             q->tally[RIGHT + k] += find_answer(r, k) == r->right;
         for (int i = 0; i < r->of; i++) {
@@ -268,11 +276,14 @@ static void set_result(const struct questions *q,
     const double bad = t[NONFINITE] > 0 ? (double)NAN : 0;
 
     r->questions = (int64_t)n;
-    r->acc = t[RIGHT] / n + bad;
-    r->acc_stderr = sqrt(r->acc * (1 - r->acc) / (n - 1));
-    r->acc_norm = labels ? t[RIGHT + 1] / n + bad : (double)NAN;
-    r->acc_bytes = labels ? t[RIGHT + 2] / n + bad : (double)NAN;
-    r->perplexity = labels ? (double)NAN : exp(t[LOSS] / n);
+    r->of[ANSWER_ACC] = t[RIGHT] / n + bad;
+    r->of[ANSWER_ACC_NORM] = labels ? t[RIGHT + 1] / n + bad : (double)NAN;
+    r->of[ANSWER_ACC_BYTES] = labels ? t[RIGHT + 2] / n + bad : (double)NAN;
+    r->of[ANSWER_PERPLEXITY] =
+        labels ? (double)NAN : exp(ldexp(t[LOSS] / n, -LOSS_BITS));
+    for (int k = ANSWER_ACC; k <= ANSWER_ACC_NORM; k++)
+        r->of[ANSWER_ACC_STDERR + k] =
+            sqrt(r->of[k] * (1 - r->of[k]) / (n - 1));
     if (t[CUT] > 0 && q->engine->coll.rank == 0)
         log_warn("%.0f texts have lost their beginning to the model's context "
                  "of %lld tokens",
@@ -280,7 +291,6 @@ static void set_result(const struct questions *q,
 }
 
 int multiple_choice_eval(struct engine *eng, const struct task *task,
-                         const char *path, int64_t limit,
                          struct multiple_choice_result *r, struct err *e)
 {
     /* where a forward needs all ranks, all of them answer every question */
@@ -292,8 +302,7 @@ int multiple_choice_eval(struct engine *eng, const struct task *task,
     if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "questions need a tokenizer; set data.tokenizer");
-    ret = agree_questions(&q, path, read_questions(&q, path, limit, e),
-                          &r->unread, e);
+    ret = agree_questions(&q, read_questions(&q, e), &r->unread, e);
     if (ret == 0 && !task->is[TASK_LABEL])
         ret = open_greedy(&q, e);
     if (ret == 0)
@@ -313,21 +322,10 @@ int multiple_choice_eval(struct engine *eng, const struct task *task,
     return ret;
 }
 
-const char *multiple_choice_style(const struct eval_settings *s)
+char *multiple_choice_metric(const struct task *t,
+                             enum multiple_choice_answer a)
 {
-    return s->hellaswag_style == HELLASWAG_PLAIN ? "questions" : "hellaswag";
-}
-
-int multiple_choice_set(struct engine *eng, struct multiple_choice_result *r,
-                        struct err *e)
-{
-    const struct eval_settings *s = &eng->set->eval;
-    struct tasks t;
-    int ret = tasks_load(&t, multiple_choice_style(s), e);
-
-    if (ret == 0)
-        ret = multiple_choice_eval(eng, t.task, s->hellaswag,
-                                   s->hellaswag_limit, r, e);
-    tasks_clear(&t);
-    return ret;
+    return t->due == DUE_TASKS || a <= ANSWER_ACC_NORM
+               ? xasprintf("%s/%s", t->group, run_info_answers[a])
+               : NULL;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "trainer/engine/engine.h"
-#include "trainer/training/task.h"
+#include "trainer/engine/task.h"
 
 /*
  * multiple_choice - evaluate the model on multiple-choice questions
@@ -13,26 +13,33 @@
  * the characters of the choice or, where norm says so, by its tokens; for
  * acc_bytes by its bytes.  In a task without labels, acc is the share of
  * continuations of which each token is the likeliest, and perplexity the
- * exponential of their mean loss; other results are NaN.  A text that is longer
+ * exponential of their mean loss; other results are NaN, as is the standard
+ * error of one question.  A text that is longer
  * than the context loses its beginning.  Questions of similar length are read
  * at once, as many as a micro-batch has tokens for.  Ranks share the questions.
  * A signal that sig.h has caught stops the evaluation.
  */
 
+/* In the order of run_info_answers[]. */
+enum multiple_choice_answer {
+    ANSWER_ACC,
+    ANSWER_ACC_NORM,
+    ANSWER_ACC_STDERR,
+    ANSWER_ACC_NORM_STDERR,
+    ANSWER_ACC_BYTES,
+    ANSWER_PERPLEXITY,
+    ANSWERS
+};
+
 struct multiple_choice_result {
     int64_t questions;
-    double acc, acc_stderr, acc_norm, acc_bytes, perplexity;
+    double of[ANSWERS];
     double seconds;
     bool stopped; /* by a signal to a rank; then nothing else is set */
     bool unread;  /* the failure is that a rank cannot read the questions */
 };
 
-/* The first `limit` questions; 0: all. */
-int multiple_choice_eval(struct engine *, const struct task *, const char *path,
-                         int64_t limit, struct multiple_choice_result *,
-                         struct err *);
-/* The task that eval.hellaswag_style names. */
-const char *multiple_choice_style(const struct eval_settings *);
-/* The questions of eval.hellaswag. */
-int multiple_choice_set(struct engine *, struct multiple_choice_result *,
-                        struct err *);
+int multiple_choice_eval(struct engine *, const struct task *,
+                         struct multiple_choice_result *, struct err *);
+/* The metric in which training records it, which the caller frees; or NULL. */
+char *multiple_choice_metric(const struct task *, enum multiple_choice_answer);

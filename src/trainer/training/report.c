@@ -487,19 +487,29 @@ void report_stopped_early(struct report *r, const struct engine *eng)
 }
 
 void report_multiple_choice(struct report *r, const struct engine *eng,
+                            const struct task *task,
                             const struct multiple_choice_result *v)
 {
     const int64_t step = eng->state.step;
+    const double acc = v->of[ANSWER_ACC], norm = v->of[ANSWER_ACC_NORM];
+    char more[64] = "";
 
     if (!r->run)
         return;
-    run_metric(r->run, "hellaswag/acc", step, v->acc);
-    run_metric(r->run, "hellaswag/acc_norm", step, v->acc_norm);
-    run_output_printf(&r->log, "%lld hella %.4f\n", (long long)step,
-                      v->acc_norm);
-    log_info("step %lld: %lld questions, acc %.2f%%, acc_norm %.2f%%",
-             (long long)step, (long long)v->questions, 100 * v->acc,
-             100 * v->acc_norm);
+    for (int k = 0; k < ANSWERS; k++) {
+        char *metric = multiple_choice_metric(task, k);
+
+        /* NaN where the model has no loss, but not where the task has none */
+        if (metric && (isnan(acc) || !isnan(v->of[k])))
+            run_metric(r->run, metric, step, v->of[k]);
+        free(metric);
+    }
+    if (task->due == DUE_QUESTIONS)
+        run_output_printf(&r->log, "%lld hella %.4f\n", (long long)step, norm);
+    if (!isnan(norm))
+        snprintf(more, sizeof more, ", acc_norm %.2f%%", 100 * norm);
+    log_info("step %lld: %s, %lld questions, acc %.2f%%%s", (long long)step,
+             task->group, (long long)v->questions, 100 * acc, more);
 }
 
 /* Store all samples as one artifact, and show the last one. */

@@ -60,6 +60,7 @@ void report_phases(struct report *, const struct engine *,
 void report_eval(struct report *, const struct engine *,
                  const struct eval_result *);
 void report_multiple_choice(struct report *, const struct engine *,
+                            const struct task *,
                             const struct multiple_choice_result *);
 void report_samples(struct report *, const struct engine *,
                     const struct buf *text, size_t last);

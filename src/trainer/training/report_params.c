@@ -115,6 +115,25 @@ static void store_sources(struct run *run, const struct mixture *data,
     source_list_clear(&l);
 }
 
+static void store_task(struct run *run, const struct task *t)
+{
+    const char *const file[][2] = {
+        { "file", t->path },
+        { "shots_file", t->shots > 0 ? t->shots_path : NULL },
+        { "ini", t->ini },
+    };
+
+    for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
+        char *key = xasprintf("derived.%s.%s", t->group, file[i][0]);
+
+        if (*strchrnul(key, '/'))
+            *strchr(key, '/') = '.';
+        if (file[i][1])
+            run_param(run, key, file[i][1]);
+        free(key);
+    }
+}
+
 static void store_data(struct run *run, const struct engine *eng)
 {
     const struct data_settings *s = &eng->set->data;
@@ -132,6 +151,8 @@ static void store_data(struct run *run, const struct engine *eng)
     }
     if (d->val)
         store_sources(run, d->val, s->val, "derived.data.val", "validation");
+    for (size_t i = 0; i < d->tasks.n; i++)
+        store_task(run, &d->tasks.task[i]);
     if (d->tokenizer)
         run_paramf(run, "derived.tokenizer", "%s",
                    tokenizer_hash(d->tokenizer));

@@ -205,27 +205,38 @@ static int run_validation(struct train *t, bool *stop, struct err *e)
     return 0;
 }
 
+/* The answers are recorded together: where a signal comes between them, all
+ * questions are asked again when training resumes. */
 static int ask_questions(struct train *t, struct err *e)
 {
     const double began = clock_mono();
-    struct multiple_choice_result r;
+    const struct tasks *all = &t->engine->data.tasks;
+    int *due = &t->engine->state.due, ret = 0;
+    struct multiple_choice_result *r = xcalloc(all->n + 1, sizeof *r);
 
-    if (multiple_choice_set(t->engine, &r, e) < 0 && !r.unread)
-        return -1;
-    t->signalled |= r.stopped;
-    if (r.stopped)
-        return 0;
-    t->engine->state.due &= ~DUE_QUESTIONS;
-    if (r.unread) { /* a file that is gone does not end a training */
-        if (t->engine->coll.rank == 0)
-            log_warn("no questions after step %lld: %s",
-                     (long long)t->engine->state.step, e->text);
-        *e = (struct err){ 0 };
-        return 0;
+    for (size_t i = 0; i < all->n && ret == 0 && !t->signalled; i++) {
+        if (*due & all->task[i].due)
+            ret = multiple_choice_eval(t->engine, &all->task[i], &r[i], e);
+        if (r[i].unread) { /* a file that is gone does not end a training */
+            if (t->engine->coll.rank == 0)
+                log_warn("no questions after step %lld: %s",
+                         (long long)t->engine->state.step, e->text);
+            *e = (struct err){ 0 };
+            ret = 0;
+        }
+        t->signalled = r[i].stopped;
     }
-    record_time(t, "perf/questions_ms", began);
-    report_multiple_choice(&t->report, t->engine, &r);
-    return 0;
+    if (ret == 0 && !t->signalled) {
+        *due &= ~(DUE_QUESTIONS | DUE_TASKS);
+        if (all->n > 0)
+            record_time(t, "perf/questions_ms", began);
+        for (size_t i = 0; i < all->n; i++)
+            if (r[i].questions > 0)
+                report_multiple_choice(&t->report, t->engine, &all->task[i],
+                                       &r[i]);
+    }
+    free(r);
+    return ret;
 }
 
 /* One rank samples, unless it needs the others for a forward. */
@@ -272,7 +283,8 @@ static int do_due(struct train *t, bool *stop, struct err *e)
         return -1;
     if (*stop && eng->set->sample.every.n > 0)
         *due |= DUE_SAMPLES;
-    if (*due & DUE_QUESTIONS && !t->signalled && ask_questions(t, e) < 0)
+    if (*due & (DUE_QUESTIONS | DUE_TASKS) && !t->signalled &&
+        ask_questions(t, e) < 0)
         return -1;
     return *due & DUE_SAMPLES && !t->signalled ? write_samples(t, e) : 0;
 }
@@ -299,6 +311,7 @@ static int after_step(struct train *t, bool *stop, struct err *e)
     eng->state.due =
         (is_due(t, &s->eval.every, last) ? DUE_VAL : 0) |
         (is_due(t, &s->eval.hellaswag_every, last) ? DUE_QUESTIONS : 0) |
+        (is_due(t, &s->eval.tasks_every, last) ? DUE_TASKS : 0) |
         (is_due(t, &s->sample.every, last) ? DUE_SAMPLES : 0);
     if ((last && mixture_check(eng->data.train, e) < 0) ||
         do_due(t, stop, e) < 0)
@@ -321,8 +334,6 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
 
     if (eng->state.step == 0 && eng->set->eval.at_start && !is_resumed(t))
         eng->state.due = DUE_VAL;
-    if (eng->set->eval.hellaswag_every.n <= 0)
-        eng->state.due &= ~DUE_QUESTIONS;
     if (!eng->state.due)
         return 0;
     if (do_due(t, stop, e) < 0)

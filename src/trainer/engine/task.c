@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/training/task.h"
+#include "trainer/engine/task.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include "common/format/unicode.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "common/path.h"
 #include "common/utf8.h"
 
 enum { MOST_TEXT = 1 << 30 };
@@ -27,6 +28,8 @@ static const char *const keys[] = {
 
 struct loading {
     struct tasks *all;
+    size_t first;             /* of this word of the list, */
+    const char *ini;          /* if it is a file */
     struct opt_nearest known; /* the name of a known task */
 };
 
@@ -48,10 +51,11 @@ static void replace_text(struct buf *b, const char *from, const char *to)
 static int add_key(void *arg, const char *key, const char *value,
                    const char *where, struct err *e)
 {
-    struct tasks *all = ((struct loading *)arg)->all;
+    const struct loading *l = arg;
+    struct tasks *all = l->all;
     const size_t n = strcspn(key, ".");
     const int i = key[n] ? opt_find_word(keys, key + n + 1) : -1;
-    struct task *t = all->n ? &all->task[all->n - 1] : NULL;
+    struct task *t = all->n > l->first ? &all->task[all->n - 1] : NULL;
     struct buf text = BUF_INIT;
 
     if (i < 0) {
@@ -60,7 +64,8 @@ static int add_key(void *arg, const char *key, const char *value,
     }
     if (!t || strncmp(t->name, key, n) != 0 || t->name[n]) {
         t = &APPEND(all->task, all->n, all->room);
-        *t = (struct task){ .name = arena_strndup(&all->mem, key, n) };
+        *t = (struct task){ .name = arena_strndup(&all->mem, key, n),
+                            .ini = l->ini };
     }
     buf_printf(&text, "%s%s", str_or_empty(t->is[i]), value);
     replace_text(&text, "\\n", "\n");
@@ -86,43 +91,76 @@ static int add_known(void *arg, const char *section, const char *name,
 
 static int add_tasks(struct tasks *all, const char *word, struct err *e)
 {
-    struct loading l = { all, { .word = word } };
-    const size_t before = all->n;
+    struct loading l = { all, all->n, NULL, { .word = word } };
 
     if (str_ends(word, ".ini"))
-        return conf_walk(word, false, add_key, &l, e);
-    ini_parse_string(task_known, add_known, &l);
-    if (all->n > before)
+        l.ini = arena_strdup(&all->mem, word);
+    else
+        ini_parse_string(task_known, add_known, &l);
+    if (l.ini && conf_walk(word, false, add_key, &l, e) < 0)
+        return -1;
+    if (all->n > l.first)
         return 0;
-    err_set(e, ERR_USAGE, "there is no task %s", word);
-    return opt_nearest_add(&l.known, e);
+    err_set(e, ERR_USAGE, "there is no task %s%s", l.ini ? "in " : "", word);
+    return l.ini ? -1 : opt_nearest_add(&l.known, e);
 }
 
-int tasks_load(struct tasks *all, const char *list, struct err *e)
+static void set_paths(struct task *t, const struct task_conf *c,
+                      struct arena *mem)
 {
-    char *own = xstrdup(list), *rest = own, *word;
+    char *path, *folder, *shots;
+
+    if (!t->is[TASK_FILE])
+        t->is[TASK_FILE] = arena_printf(mem, "%s.jsonl", t->name);
+    path = c->file ? xstrdup(c->file) : path_join(c->folder, t->is[TASK_FILE]);
+    folder = path_parent(path);
+    shots = t->shots > 0 && t->is[TASK_SHOTS_FILE]
+                ? path_join(folder, t->is[TASK_SHOTS_FILE])
+                : xstrdup(path);
+    t->path = arena_strdup(mem, path);
+    t->shots_path = arena_strdup(mem, shots);
+    FREE(path, folder, shots);
+}
+
+/* A task that cannot be asked is found before the first one is, whose answers
+ * may take hours. */
+static int complete_task(struct tasks *all, struct task *t,
+                         const struct task_conf *c, struct err *e)
+{
+    if (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST])
+        return err_set(e, ERR_USAGE, "the task %s needs a context and choices",
+                       t->name);
+    if (t->is[TASK_SHOTS] && (!num_int(t->is[TASK_SHOTS], &t->shots) ||
+                              t->shots < 0 || t->shots > TASK_SHOTS_MOST))
+        return err_set(e, ERR_USAGE, "%s.shots expects 0 to %d, not '%s'",
+                       t->name, TASK_SHOTS_MOST, t->is[TASK_SHOTS]);
+    t->group =
+        c->group ? c->group : arena_printf(&all->mem, "task/%s", t->name);
+    for (const struct task *other = all->task; other < t; other++)
+        if (strcmp(other->group, t->group) == 0)
+            return err_set(e, ERR_USAGE, "there are two tasks %s", t->name);
+    t->shots = c->shots < 0 ? t->shots : c->shots;
+    t->limit = c->limit;
+    t->due = c->due;
+    set_paths(t, c, &all->mem);
+    if (!path_exists(t->path))
+        return err_open(e, "cannot open %s", t->path);
+    return path_exists(t->shots_path)
+               ? 0
+               : err_open(e, "cannot open %s", t->shots_path);
+}
+
+int tasks_add(struct tasks *all, const struct task_conf *c, struct err *e)
+{
+    const size_t first = all->n;
+    char *own = xstrdup(c->list), *rest = own, *word;
     int ret = 0;
 
-    *all = (struct tasks){ 0 };
     while (ret == 0 && (word = strsep(&rest, ", ")))
         ret = *word ? add_tasks(all, word, e) : 0;
-    for (size_t i = 0; i < all->n && ret == 0; i++) {
-        struct task *t = &all->task[i];
-
-        if (!t->is[TASK_FILE])
-            t->is[TASK_FILE] = arena_printf(&all->mem, "%s.jsonl", t->name);
-        if (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST])
-            ret = err_set(e, ERR_USAGE,
-                          "the task %s needs a context and choices", t->name);
-        else if (t->is[TASK_SHOTS] &&
-                 (!num_int(t->is[TASK_SHOTS], &t->shots) || t->shots < 0 ||
-                  t->shots > TASK_SHOTS_MOST))
-            ret = err_set(e, ERR_USAGE, "%s.shots expects 0 to %d, not '%s'",
-                          t->name, TASK_SHOTS_MOST, t->is[TASK_SHOTS]);
-    }
+    for (size_t i = first; i < all->n && ret == 0; i++)
+        ret = complete_task(all, &all->task[i], c, e);
     free(own);
-    if (ret < 0)
-        tasks_clear(all);
     return ret;
 }
 
@@ -526,7 +564,7 @@ int64_t task_each(const struct task *task, const char *path, int64_t limit,
 
         line = strsep(&rest, "\n");
         ret = read_question(&q, task, line, e);
-        if (ret == 0)
+        if (ret == 0 && fn)
             ret = fn(arg, &q, line, e);
         if (ret < 0)
             err_wrap(e, "%s:%lld", path, (long long)at + 1);

@@ -1,10 +1,8 @@
 #include "config.h"
-#include "trainer/training/task_shots.h"
+#include "trainer/engine/task_shots.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "common/path.h"
 
 /* ---- random numbers ---------------------------------------------------- */
 
@@ -97,29 +95,14 @@ static int add_shot(void *arg, const struct task_question *q, const char *line,
     return 0;
 }
 
-char *task_shots_path(const struct task *task, const char *questions)
-{
-    const char *file = task->is[TASK_SHOTS_FILE];
-    char *folder = path_parent(questions);
-    char *path =
-        task->shots > 0 && file ? path_join(folder, file) : xstrdup(questions);
-
-    free(folder);
-    return path;
-}
-
 int64_t task_shots_open(struct task_shots *s, const struct task *task,
-                        const char *questions, struct err *e)
+                        struct err *e)
 {
-    char *path = task_shots_path(task, questions);
-    int64_t bytes = 0;
-
     *s = (struct task_shots){ .task = task };
     seed(s);
-    if (task->shots > 0)
-        bytes = task_each(task, path, 0, add_shot, s, e);
-    free(path);
-    return bytes;
+    return task->shots > 0
+               ? task_each(task, task->shots_path, 0, add_shot, s, e)
+               : 0;
 }
 
 void task_shots_close(struct task_shots *s)

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "common/buf.h"
-#include "trainer/training/task.h"
+#include "trainer/engine/task.h"
 
 /*
  * task_shots - the answered questions that a model reads before another one
  *
- *      if (task_shots_open(&s, task, "data/piqa.jsonl", e) < 0)
+ *      if (task_shots_open(&s, task, e) < 0)
  *          return -1;
  *      task_shots_add(&s, &q, line, &text, e);    of each question, in order
  *      task_shots_close(&s);
@@ -27,12 +27,8 @@ struct task_shots {
     size_t used;
 };
 
-/* The file of the shots, beside that of the questions, or that file itself; the
- * caller frees it. */
-char *task_shots_path(const struct task *, const char *questions);
-/* Read it.  Returns its size, 0 without shots, or -1. */
-int64_t task_shots_open(struct task_shots *, const struct task *,
-                        const char *questions, struct err *);
+/* Read their file.  Returns its size, 0 without shots, or -1. */
+int64_t task_shots_open(struct task_shots *, const struct task *, struct err *);
 void task_shots_close(struct task_shots *);
 
 /* Append the text before the question of a line. */

@@ -9,15 +9,17 @@
 /*
  * task - questions, and the texts that a model reads of each
  *
- *      if (tasks_load(&t, "piqa,own.ini", e) < 0)
- *          return -1;
- *      task_each(&t.task[0], "piqa.jsonl", 0, ask, NULL, e);
+ *      struct tasks t = { 0 };
+ *      struct task_conf c = { .list = "piqa,own.ini", .folder = "data" };
+ *
+ *      if (tasks_add(&t, &c, e) == 0)
+ *          task_each(&t.task[0], t.task[0].path, 0, ask, NULL, e);
  *      tasks_clear(&t);
  *
  * A task is a section of an INI file, whose keys are templates as gtrain(1)
  * describes them, or NULL: of conf/tasks.ini, which is part of the program, or
- * of a file that the list names, of which all sections are loaded.  After a
- * failure there is nothing to clear in the tasks.
+ * of a file that the list names, of which all sections are loaded.  The files
+ * of its questions are there.
  */
 enum { TASK_CHOICES = 64, TASK_SHOTS_MOST = 1000 }; /* at most */
 
@@ -39,15 +41,28 @@ enum task_key {
 };
 
 struct task {
-    const char *name;
+    const char *name, *ini; /* the file, or NULL: conf/tasks.ini */
     const char *is[TASK_KEYS];
-    int64_t shots;
+    const char *path, *shots_path; /* of the questions, and of the shots */
+    int64_t limit, shots;
+    const char *group; /* of its metrics */
+    int due;           /* in training: enum engine_due */
 };
 
 struct tasks {
     struct task *task;
     size_t n, room;
     struct arena mem;
+};
+
+struct task_conf {
+    const char *list;   /* names, and INI files */
+    const char *file;   /* of all questions; or NULL: those of the tasks, */
+    const char *folder; /* in this folder */
+    int64_t limit;      /* the first questions only; 0: all */
+    int64_t shots;      /* below 0: as the tasks say */
+    const char *group;  /* or NULL: task/NAME */
+    int due;
 };
 
 /* What the loss of a choice is divided by: 1, and for acc_norm and acc_bytes
@@ -65,12 +80,12 @@ struct task_question {
     struct arena mem;
 };
 
-int tasks_load(struct tasks *, const char *list, struct err *);
+int tasks_add(struct tasks *, const struct task_conf *, struct err *);
 void tasks_clear(struct tasks *);
 
 /* Call a function with each question of a file, which has a line of JSON for
- * each, or with the first `limit` until it fails.  Returns the size of the
- * file, or -1. */
+ * each, or with the first `limit` until it fails; NULL: only read them.
+ * Returns the size of the file, or -1. */
 typedef int task_fn(void *arg, const struct task_question *, const char *line,
                     struct err *);
 int64_t task_each(const struct task *, const char *path, int64_t limit,
