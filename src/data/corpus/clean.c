@@ -8,7 +8,6 @@
 #include "common/conf.h"
 #include "common/format/unicode.h"
 #include "common/hash.h"
-#include "common/mem.h"
 #include "common/num.h"
 #include "common/utf8.h"
 #include "data/corpus/hashset.h"
@@ -38,6 +37,27 @@ static bool breaks(const struct clean *c, int rule, double value)
     return rules[rule].kind % 2 == LEAST ? value < c->limit[rule]
                                          : value > c->limit[rule];
 }
+
+/* Does one of these rules apply? */
+static bool uses(const struct clean *c, int first, int last)
+{
+    while (first < last && isnan(c->limit[first]))
+        first++;
+    return !isnan(c->limit[first]);
+}
+
+/* What C4 looks for, in any case; the first three bytes are small letters. */
+static const struct phrase {
+    enum clean_rule rule;
+    const char *text;
+} phrases[] = {
+    { CLEAN_LOREM_IPSUM, "lorem ipsum" }, { CLEAN_JAVASCRIPT, "javascript" },
+    { CLEAN_POLICIES, "terms of use" },   { CLEAN_POLICIES, "privacy policy" },
+    { CLEAN_POLICIES, "cookie policy" },  { CLEAN_POLICIES, "uses cookies" },
+    { CLEAN_POLICIES, "use of cookies" }, { CLEAN_POLICIES, "use cookies" },
+};
+
+enum { PHRASES = sizeof phrases / sizeof *phrases };
 
 /* ---- files of rules ------------------------------------------------------ */
 
@@ -71,16 +91,19 @@ int clean_load(struct clean *c, const char *path, struct err *e)
                                          .type = CONF_TEXT,
                                          .at = (size_t)i * sizeof *text,
                                          .value = "off" };
-    *c = (struct clean){ .kept = BUF_INIT,
-                         .lower = BUF_INIT,
-                         .grams = GRAMS_INIT };
+    *c = (struct clean){ .kept = BUF_INIT, .grams = GRAMS_INIT };
     conf_init(&f, table, text);
     text[CLEAN_EMPTY] = rules[CLEAN_EMPTY].published;
     ret = conf_read(&f, path, false, e);
     for (int i = 0; i < CLEAN_RULES && ret == 0; i++)
         ret = read_limit(&c->limit[i], &f, i, text[i], e);
-    for (int i = CLEAN_CITATIONS; i <= CLEAN_SENTENCES; i++)
-        c->edits |= !isnan(c->limit[i]);
+    for (int i = 0; i < 3 * PHRASES; i++) {
+        const int byte = phrases[i / 3].text[i % 3];
+
+        c->may_begin[i % 3][byte] |= (uint8_t)(1 << i / 3);
+        c->may_begin[i % 3][byte - 'a' + 'A'] |= (uint8_t)(1 << i / 3);
+    }
+    c->edits = uses(c, CLEAN_CITATIONS, CLEAN_SENTENCES);
     if (c->edits && !(c->limit[CLEAN_SENTENCES] >= 1))
         c->limit[CLEAN_SENTENCES] = 1; /* something must be left */
     conf_clear(&f);
@@ -105,13 +128,19 @@ static const uint8_t ascii_class[128] = {
 static const char stop_words[][5] = { "the", "be",   "to",   "of",
                                       "and", "that", "have", "with" };
 
+struct extent {
+    size_t words, chars, sentences;
+};
+
 struct counts {
-    struct grams *grams;
+    struct grams *grams; /* or NULL */
     struct clean *edits; /* by C4's rules of lines; or NULL */
     double values[CLEAN_RULES];
-    size_t line_words, longest; /* of the line; in characters */
-    const char *first, *last;   /* of the text without white space around it */
-    size_t chars, lines;
+    struct extent line, kept; /* lines, without white space around them */
+    size_t begin, longest;    /* of the line; in characters */
+    bool ended;               /* does no sentence continue? */
+    const char *first, *last; /* of the text without white space around it */
+    size_t chars, words, lines;
     size_t letters;            /* words with a letter */
     size_t plain, plain_chars; /* words that are not only punctuation */
     unsigned stop_words;       /* a bit for each that occurs */
@@ -140,6 +169,17 @@ static unsigned class_of(uint32_t c)
                : IS_PLAIN;
 }
 
+/* The class of the character at p, which goes to *c, and its length to *n. */
+static unsigned class_at(const uint8_t *p, const uint8_t *end, uint32_t *c,
+                         size_t *n)
+{
+    *c = *p;
+    *n = 1;
+    if (*p >= 0x80)
+        *n = utf8_decode(p, end, c);
+    return class_of(*c);
+}
+
 static bool ends_line(uint32_t c)
 {
     return (c >= '\n' && c <= '\r') || (c >= 0x1c && c <= 0x1e) || c == 0x85 ||
@@ -159,24 +199,40 @@ struct word {
 };
 
 /* Skip a word, or white space; returns its end. */
-static const uint8_t *skip_word(struct word *w, const uint8_t *p,
-                                const uint8_t *end, bool is_space)
+static inline const uint8_t *skip_word(struct word *w, const uint8_t *p,
+                                       const uint8_t *end, bool is_space)
 {
-    while (p < end) {
+    for (size_t n; p < end; p += n) {
         uint32_t c;
-        const size_t n = utf8_decode(p, end, &c);
-        const unsigned class = class_of(c);
+        const unsigned class = class_at(p, end, &c, &n);
 
         if ((class == IS_SPACE) != is_space)
             break;
         w->has |= class;
         w->chars++;
-        p += n;
     }
     return p;
 }
 
-/* Skip a word, and count it. */
+/* Does a word end in a terminal mark, and maybe quotation marks and brackets
+ * after it? */
+static bool ends_sentence(const uint8_t *s, size_t n)
+{
+    size_t len;
+    uint32_t c;
+
+    if (s[n - 1] < 0x80 && ascii_class[s[n - 1]])
+        return false;
+    do {
+        c = boundary_last_char(s, n, &len);
+        n -= len;
+    } while (n > 0 && (c == 0x2019 || c == 0x201d ||
+                       (c < 0x80 && memchr("\"')]", (int)c, 4))));
+    return in_ranges(unicode_terminal, c);
+}
+
+/* Skip a word, and count it.  A sentence ends with a word that does, unless a
+ * small letter of ASCII begins the next one, and with the line. */
 static const uint8_t *read_word(struct counts *k, const uint8_t *p,
                                 const uint8_t *end)
 {
@@ -186,14 +242,22 @@ static const uint8_t *read_word(struct counts *k, const uint8_t *p,
 
     p = skip_word(&w, p, end, false);
     len = (size_t)(p - begin);
-    grams_add(k->grams, (const char *)begin, len, w.chars);
+    if (k->grams)
+        grams_add(k->grams, (const char *)begin, len, w.chars);
+    if (k->line.words == 0)
+        k->begin = k->chars;
+    k->line.sentences +=
+        k->line.words == 0 || (k->ended && (*begin < 'a' || *begin > 'z'));
+    k->ended = ends_sentence(begin, len);
     k->chars += w.chars;
-    k->line_words++;
+    k->line.chars = k->chars - k->begin;
+    k->line.words++;
+    k->words++;
     k->longest = w.chars > k->longest ? w.chars : k->longest;
     k->letters += (w.has & IS_LETTER) != 0;
     k->plain += (w.has & IS_PLAIN) != 0;
     k->plain_chars += w.has & IS_PLAIN ? w.chars : 0;
-    for (size_t i = 0; len <= 4 && i < sizeof stop_words / 5; i++)
+    for (size_t i = 0; len <= 4 && k->stop_words != 0xff && i < 8; i++)
         k->stop_words |= (unsigned)(*begin == (uint8_t)*stop_words[i] &&
                                     memcmp(begin, stop_words[i], len) == 0 &&
                                     stop_words[i][len] == '\0')
@@ -201,17 +265,17 @@ static const uint8_t *read_word(struct counts *k, const uint8_t *p,
     return p;
 }
 
-/* How often one of some texts, with '|' between them, occurs. */
+/* How often a text occurs. */
 static double count_of(const char *s, size_t n, const char *what)
 {
+    const char *const end = s + n;
     double count = 0;
 
-    for (size_t len; *what; what += len + (what[len] == '|')) {
-        len = strcspn(what, "|");
-        for (const char *p = s; (p = memmem(p, n - (size_t)(p - s), what, len));
-             count++)
-            p += len;
-    }
+    for (; (s = memchr(s, *what, (size_t)(end - s))); s++)
+        if (begins_with((const uint8_t *)s, (const uint8_t *)end, what)) {
+            count++;
+            s += strlen(what) - 1;
+        }
     return count;
 }
 
@@ -246,96 +310,73 @@ static double add_uncited(struct buf *b, const uint8_t *s, const uint8_t *end)
     return count;
 }
 
-/* Does a word end in a terminal mark, and maybe quotation marks and brackets
- * after it? */
-static bool ends_sentence(const uint8_t *s, size_t n)
+/* How often the phrases of each rule from CLEAN_LOREM_IPSUM on occur.  Few
+ * characters may begin one, by the bits of three bytes. */
+static void count_phrases(const struct clean *c, const char *s, size_t n,
+                          double count[])
 {
-    size_t len;
-    uint32_t c;
+    const uint8_t *const text = (const uint8_t *)s;
 
-    do {
-        c = boundary_last_char(s, n, &len);
-        n -= len;
-    } while (n > 0 && (c == 0x2019 || c == 0x201d ||
-                       (c < 0x80 && memchr("\"')]", (int)c, 4))));
-    return in_ranges(unicode_terminal, c);
-}
+    count[CLEAN_BRACKETS - CLEAN_LOREM_IPSUM] = count_of(s, n, "{");
+    for (size_t i = 0; i + 3 <= n; i++) {
+        unsigned may = c->may_begin[0][text[i]] & c->may_begin[1][text[i + 1]] &
+                       c->may_begin[2][text[i + 2]];
 
-/* A sentence ends with a word that does, unless a small letter of ASCII begins
- * the next one, and with the line. */
-static double count_sentences(const char *line, size_t n)
-{
-    const uint8_t *s = (const uint8_t *)line, *const end = s + n;
-    size_t count = 0;
-    bool ended = true;
-    struct word w = { 0 };
+        for (; may; may &= may - 1) {
+            const struct phrase *const p = &phrases[__builtin_ctz(may)];
+            const size_t len = strlen(p->text);
 
-    while ((s = skip_word(&w, s, end, true)) < end) {
-        const uint8_t *const word = s;
-
-        count += ended && (count == 0 || *s < 'a' || *s > 'z');
-        s = skip_word(&w, s, end, false);
-        ended = ends_sentence(word, (size_t)(s - word));
+            count[p->rule - CLEAN_LOREM_IPSUM] +=
+                n - i >= len && strncasecmp(s + i, p->text, len) == 0;
+        }
     }
-    return (double)count;
 }
 
-/* What a rule compares of a line, of which there is a copy in lower case if it
- * is searched. */
-static double measure_line(const struct counts *k, enum clean_rule rule,
-                           const char *s, size_t n)
+/* Does a line end in one of C4's marks? */
+static bool is_marked(const char *s, size_t n)
 {
-    static const char *const phrases[CLEAN_RULES] = {
-        [CLEAN_LOREM_IPSUM] = "lorem ipsum",
-        [CLEAN_JAVASCRIPT] = "javascript",
-        [CLEAN_BRACKETS] = "{",
-        [CLEAN_POLICIES] = "terms of use|privacy policy|cookie policy|"
-                           "uses cookies|use of cookies|use cookies",
-    };
-
-    if (rule == CLEAN_LINE_LETTERS)
-        return (double)k->longest;
-    if (rule == CLEAN_LINE_WORDS)
-        return (double)k->line_words;
-    if (rule == CLEAN_LINE_MARKS)
-        return n > 0 && s[n - 1] && strchr(".?!\"'", s[n - 1]) &&
-               (n < 3 || memcmp(s + n - 3, "...", 3) != 0);
-    return count_of(k->edits->lower.s, n, phrases[rule]);
+    return n > 0 && s[n - 1] && strchr(".?!\"'", s[n - 1]) &&
+           (n < 3 || memcmp(s + n - 3, "...", 3) != 0);
 }
+
+static struct counts read_text(struct grams *g, struct clean *edits,
+                               const char *text, size_t n);
 
 /* Keep a line, or what remains of it, unless a rule removes it. */
 static void keep_line(struct counts *k, const uint8_t *s, const uint8_t *end)
 {
-    struct buf *const kept = &k->edits->kept, *const lower = &k->edits->lower;
+    struct clean *const c = k->edits;
+    struct buf *const kept = &c->kept;
     const size_t had = kept->len;
+    struct extent line = k->line;
+    struct counts rest;
+    double values[CLEAN_RULES] = { [CLEAN_LINE_LETTERS] = (double)k->longest,
+                                   [CLEAN_LINE_WORDS] = (double)line.words };
 
-    if (breaks(k->edits, CLEAN_CITATIONS, add_uncited(kept, s, end))) {
-        k->edits->count[CLEAN_CITATIONS]++;
+    if (breaks(c, CLEAN_CITATIONS, add_uncited(kept, s, end))) {
+        c->count[CLEAN_CITATIONS]++;
+        rest = read_text(NULL, NULL, kept->s + had, kept->len - had);
+        line = rest.line;
+        line.chars = rest.chars; /* with white space around it */
     } else {
         buf_trim(kept, had);
         buf_add(kept, s, (size_t)(end - s));
     }
+    values[CLEAN_LINE_MARKS] = is_marked(kept->s + had, kept->len - had);
     for (int i = CLEAN_LINE_LETTERS; i < CLEAN_SENTENCES; i++) {
-        double value;
-
-        if (i == CLEAN_LOREM_IPSUM) {
-            buf_trim(lower, 0);
-            buf_add(lower, kept->s + had, kept->len - had);
-            for (size_t at = 0; at < lower->len; at++)
-                lower->s[at] |= (lower->s[at] >= 'A' && lower->s[at] <= 'Z')
-                                << 5;
-        }
-        value = measure_line(k, i, kept->s + had, kept->len - had);
+        if (i == CLEAN_LOREM_IPSUM && uses(c, i, CLEAN_POLICIES))
+            count_phrases(c, kept->s + had, kept->len - had, &values[i]);
         if (!clean_is_of_lines(i)) {
-            k->values[i] += value;
-        } else if (breaks(k->edits, i, value)) {
-            k->edits->count[i] += s < end;
+            k->values[i] += values[i];
+        } else if (breaks(c, i, values[i])) {
+            c->count[i] += s < end;
             buf_trim(kept, had);
             return;
         }
     }
-    k->values[CLEAN_SENTENCES] +=
-        count_sentences(kept->s + had, kept->len - had);
+    k->values[CLEAN_SENTENCES] += (double)line.sentences;
+    k->kept.words += line.words;
+    k->kept.chars += line.chars + 1;
     buf_char(kept, '\n');
 }
 
@@ -346,9 +387,11 @@ static void count_line(struct counts *k, const uint8_t *s, const uint8_t *end)
     k->bullets += begins_with(s, end, "-") || begins_with(s, end, "\u2022");
     k->cut += end - s >= 3 && (begins_with(end - 3, end, "...") ||
                                begins_with(end - 3, end, "\u2026"));
-    if (k->edits)
-        keep_line(k, s, end);
-    k->line_words = k->longest = 0;
+    if (!k->edits)
+        return;
+    keep_line(k, s, end);
+    k->line = (struct extent){ 0 };
+    k->longest = 0;
 }
 
 static struct counts read_text(struct grams *g, struct clean *edits,
@@ -359,12 +402,12 @@ static struct counts read_text(struct grams *g, struct clean *edits,
     struct counts k = { .grams = g, .edits = edits };
     bool in_line = false;
 
-    grams_begin(g);
+    if (g)
+        grams_begin(g);
     while (p < end) {
         uint32_t c;
 
-        n = utf8_decode(p, end, &c);
-        if (class_of(c) != IS_SPACE) {
+        if (class_at(p, end, &c, &n) != IS_SPACE) {
             first = first == last ? p : first;
             k.first = k.first ? k.first : (const char *)p;
             p = last = read_word(&k, p, end);
@@ -453,7 +496,8 @@ static void measure_pieces(double *v, const struct counts *k, const char *text,
 {
     const struct pieces paragraphs = find_pieces(k->first, k->last, 2),
                         lines = find_pieces(text, text + n, 1);
-    const double chars = (double)k->chars, newlines = count_of(text, n, "\n");
+    const double chars = (double)k->chars,
+                 newlines = (double)boundary_count_lines(text, n);
 
     v[CLEAN_PARAGRAPHS] = paragraphs.repeated / paragraphs.n;
     v[CLEAN_PARAGRAPH_TEXT] = paragraphs.repeated_chars / chars;
@@ -462,14 +506,14 @@ static void measure_pieces(double *v, const struct counts *k, const char *text,
     v[CLEAN_END_LINES] = lines.ended / lines.lines;
     v[CLEAN_SHORT_LINES] = lines.brief / lines.lines;
     v[CLEAN_REPEATED] = lines.line_chars / (chars - newlines);
-    v[CLEAN_NEWLINES] = newlines / (double)k->grams->n;
+    v[CLEAN_NEWLINES] = newlines / (double)k->words;
 }
 
 /* ---- the test ------------------------------------------------------------ */
 
 static void measure_words(struct counts *k, const char *text, size_t n)
 {
-    const double words = (double)k->grams->n, lines = (double)k->lines;
+    const double words = (double)k->words, lines = (double)k->lines;
     double *const v = k->values;
 
     v[CLEAN_EMPTY] = v[CLEAN_WORDS_MIN] = v[CLEAN_WORDS_MAX] = words;
@@ -478,7 +522,8 @@ static void measure_words(struct counts *k, const char *text, size_t n)
     v[CLEAN_SHORT_WORDS] = v[CLEAN_LONG_WORDS] =
         (double)k->plain_chars / (double)k->plain;
     v[CLEAN_HASH_SIGNS] = count_of(text, n, "#") / words;
-    v[CLEAN_ELLIPSES] = count_of(text, n, "...|\u2026") / words;
+    v[CLEAN_ELLIPSES] =
+        (count_of(text, n, "...") + count_of(text, n, "\u2026")) / words;
     v[CLEAN_BULLETS] = (double)k->bullets / lines;
     v[CLEAN_CUT_LINES] = (double)k->cut / lines;
     v[CLEAN_LETTERS] = (double)k->letters / words;
@@ -489,18 +534,21 @@ static void measure_words(struct counts *k, const char *text, size_t n)
 static void take_kept(struct clean *c, struct counts *k, const char **text,
                       size_t *n)
 {
-    struct counts rest = { .first = c->kept.s,
-                           .last = c->kept.s + c->kept.len - 1 };
+    const uint8_t *const end = (const uint8_t *)c->kept.s + c->kept.len - 1, *s;
+    struct word blank = { 0 };
+    size_t len;
 
     if (c->kept.len == *n + 1 && memcmp(c->kept.s, *text, *n) == 0)
         return;
-    do {
-        *text = rest.first;
-        *n = (size_t)(rest.last - rest.first);
-        rest = read_text(&c->grams, NULL, *text, *n);
-    } while (rest.last - rest.first < (ptrdiff_t)*n);
-    measure_pieces(rest.values, &rest, *text, *n);
-    *k = rest;
+    s = skip_word(&blank, (const uint8_t *)c->kept.s, end, true);
+    *text = (const char *)s;
+    *n = (size_t)(end - s);
+    for (; class_of(boundary_last_char(s, *n, &len)) == IS_SPACE; *n -= len)
+        blank.chars++;
+    k->chars = k->kept.chars - 1 - blank.chars;
+    k->words = k->kept.words;
+    k->first = NULL; /* the rules of paragraphs were before */
+    measure_pieces(k->values, k, *text, *n);
 }
 
 int clean_test(struct clean *c, const char **text, size_t *n, double *value,
@@ -510,10 +558,12 @@ int clean_test(struct clean *c, const char **text, size_t *n, double *value,
 
     c->count = count;
     buf_trim(&c->kept, 0);
-    k = read_text(&c->grams, c->edits ? c : NULL, *text, *n);
+    k = read_text(uses(c, CLEAN_TOP_2, CLEAN_GRAMS_10) ? &c->grams : NULL,
+                  c->edits ? c : NULL, *text, *n);
     measure_words(&k, *text, *n);
     for (int i = 0; i < CLEAN_RULES; i++) {
-        if (i == CLEAN_PARAGRAPHS)
+        if (i == CLEAN_PARAGRAPHS && (uses(c, i, CLEAN_LINE_TEXT) ||
+                                      uses(c, CLEAN_END_LINES, CLEAN_NEWLINES)))
             measure_pieces(k.values, &k, *text, *n);
         if (i == CLEAN_END_LINES && c->edits)
             take_kept(c, &k, text, n);
@@ -535,6 +585,5 @@ int clean_test(struct clean *c, const char **text, size_t *n, double *value,
 void clean_clear(struct clean *c)
 {
     buf_clear(&c->kept);
-    buf_clear(&c->lower);
     grams_clear(&c->grams);
 }

@@ -37,7 +37,8 @@ bool clean_is_of_lines(int rule);
 struct clean {
     double limit[CLEAN_RULES]; /* NaN: the rule does not apply */
     bool edits;                /* does one of C4's? */
-    struct buf kept, lower;    /* what these keep; a line in lower case */
+    struct buf kept;           /* what these keep */
+    uint8_t may_begin[3][256]; /* see count_phrases() */
     int64_t *count;            /* of clean_test() */
     struct grams grams;
 };

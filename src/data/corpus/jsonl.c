@@ -249,16 +249,19 @@ void jsonl_replace(struct buf *b, const char *line, size_t n, const char *field,
                    const char *text, size_t len)
 {
     char *copy = xmalloc(n), *old = copy;
+    struct json_scan rest = { .end = copy + n };
     size_t old_len, begin, end;
 
     memcpy(copy, line, n);
     jsonl_row(copy, n, field, '"', NULL, &old, &old_len, ERR_IGNORED);
     begin = (size_t)(old - copy) - 1; /* the quotation marks around it */
+    rest.at = copy + begin;
+    memcpy(rest.at, line + begin, n - begin); /* escaped again */
+    json_scan_skip(&rest);
+    end = (size_t)(rest.at - copy);
     free(copy);
-    for (end = begin + 1; line[end] != '"'; end++)
-        end += line[end] == '\\';
     buf_add(b, line, begin);
     emit_quote(b, text, len, false);
-    buf_add(b, line + end + 1, n - end - 1);
+    buf_add(b, line + end, n - end);
     buf_char(b, '\n');
 }
