@@ -544,8 +544,7 @@ static int check_options(int argc, struct err *e)
     if (!argc)
         return err_set(
             e, ERR_USAGE,
-            "name what to download: c4, fineweb-edu, tinyshakespeare, "
-            "gpt2-vocab, hellaswag or a URL");
+            "name what to download: a URL, or a name such as fineweb-edu");
     if (tokenizer && !stream)
         return err_set(e, ERR_USAGE, "--tokenizer needs --stream");
     if (passes && !tokenizer)

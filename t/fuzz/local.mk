@@ -47,6 +47,7 @@ EXTRA_DIST += \
 	%D%/corpus/parquet/nested2.parquet \
 	%D%/corpus/parquet/plain.parquet \
 	%D%/corpus/parquet/prefix.parquet \
+	%D%/corpus/parquet/questions.parquet \
 	%D%/corpus/parquet/required.parquet \
 	%D%/corpus/parquet/scalars.parquet \
 	%D%/corpus/parquet/scalars2.parquet \

@@ -85,6 +85,16 @@ pq.write_table(pa.table({"text": ["a", "b", "c"], "tags": [["x"], [], ["y", "z"]
                store_schema=False, write_statistics=False,
                use_compliant_nested_type=False)
 
+# in the form of ARC
+answers = [["red", "blue", "green"], ["one", "two"], ["a b", "c", "d", "e"]]
+pq.write_table(pa.table({
+    "id": ["x", "y", "z"],
+    "question": ["What is the sky?", "How many?", "Which of these?"],
+    "choices": [{"text": x, "label": list("ABCD"[:len(x)])} for x in answers],
+    "answerKey": ["B", "A", "D"],
+}), f"{sys.argv[1]}/questions.parquet", store_schema=False,
+    write_statistics=False, compression="SNAPPY")
+
 
 class Keys(pe.KmsClient):
     """Keys that anybody may have."""

@@ -292,6 +292,19 @@ is "$? $(grep -c 'question 1:' out) $(tail -n 1 out)" \
     "3 0 gtrain: cannot open tasks/hellaswag_val.jsonl: No such file or directory" \
     "a task without its file is found before any question is asked"
 
+# as in t/reference/parquet.py
+cp "$top/t/fuzz/corpus/parquet/questions.parquet" tasks/quiz.parquet
+printf '%s\n' '[quiz]' 'context = {question}' 'choices = {choices.text}' \
+    'label = {answerKey}' 'labels = {choices.label}' >quiz.ini
+gtrain eval run1 -v --device cpu --data tasks --tasks quiz.ini >out 2>want
+printf '{"question":"%s","choices":{"text":%s,"label":%s},"answerKey":"%s"}\n' \
+    'What is the sky?' '["red","blue","green"]' '["A","B","C"]' B \
+    'How many?' '["one","two"]' '["A","B"]' A 'Which of these?' \
+    '["a b","c","d","e"]' '["A","B","C","D"]' D >tasks/quiz.jsonl
+gtrain eval run1 -v --device cpu --data tasks --tasks quiz.ini >out 2>err
+test "$(grep -c choice err)" -eq 9 && cmp want err
+ok $? "questions in Parquet are those of JSON Lines" "$(cat want err)"
+
 # what is drawn is what Python's random.Random(1234).sample() draws
 cat >shots.ini <<'END'
 [s]

@@ -4,57 +4,78 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
 
-/* Each file has `before`, its number in so many digits, if any, and `after`. */
+#define HUB "https://huggingface.co/datasets/"
+/* A split of questions is one file. */
+#define SPLIT(task, split, set, part, saved)                                   \
+    { task, split, HUB set "/resolve/main/" part "-00000-of-00001.parquet",    \
+      .file = saved ".parquet" },
+/* What a task asks, and what it puts before. */
+#define TASK(task, set, part, asked, saved, shots, saved_shots)                \
+    SPLIT(task, asked, set, part asked, saved)                                 \
+    SPLIT(task, shots, set, part shots, saved_shots)
+
+/* Each file has `url`, its number in so many digits, if any, and `after`. */
 /* clang-format off */
 static const struct subset {
-    const char *corpus, *name, *before;
+    const char *corpus, *name, *url;
     int digits;
     const char *after;
-    int64_t n;                  /* files */
+    int64_t n;                  /* files, if they are numbered */
     const char *sha256;
     const char *file;           /* its name on disk; NULL: that of the URL */
 } subsets[] = {
-    { "c4", "train", "en/c4-train.", 5, "-of-01024.json.gz", 1024, NULL, NULL },
-    { "c4", "validation", "en/c4-validation.", 5, "-of-00008.json.gz", 8,
-      NULL, NULL },
-    { "fineweb-edu", "train", "sample/10BT/", 3, "_00000.parquet", 14,
-      NULL, NULL },
-    { "tinyshakespeare", "all", "tinyshakespeare/input.txt", 0, "", 1,
+    { "c4", "train", HUB "allenai/c4/resolve/main/en/c4-train.", 5,
+      "-of-01024.json.gz", 1024 },
+    { "c4", "validation", HUB "allenai/c4/resolve/main/en/c4-validation.", 5,
+      "-of-00008.json.gz", 8 },
+    { "fineweb-edu", "train",
+      HUB "HuggingFaceFW/fineweb-edu/resolve/main/sample/10BT/", 3,
+      "_00000.parquet", 14 },
+    { "tinyshakespeare", "all", "https://raw.githubusercontent.com/karpathy/"
+      "char-rnn/master/data/tinyshakespeare/input.txt", .sha256 =
       "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-      "tinyshakespeare.txt" },
-    { "gpt2-vocab", "all", "vocab.bpe", 0, "", 1,
-      "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
-      NULL },
-    { "gpt2-vocab", "all", "encoder.json", 0, "", 1,
-      "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
-      NULL },
-    { "hellaswag", "val", "hellaswag_val.jsonl", 0, "", 1, NULL, NULL },
-    { "hellaswag", "train", "hellaswag_train.jsonl", 0, "", 1, NULL, NULL },
-    { "hellaswag", "test", "hellaswag_test.jsonl", 0, "", 1, NULL, NULL },
-};
-
-static const struct catalog_entry {
-    const char *name, *host, *folder;
-} corpora[] = {
-    { "c4", "https://huggingface.co", "/datasets/allenai/c4/resolve/main/" },
-    { "fineweb-edu", "https://huggingface.co",
-      "/datasets/HuggingFaceFW/fineweb-edu/resolve/main/" },
-    { "tinyshakespeare", "https://raw.githubusercontent.com",
-      "/karpathy/char-rnn/master/data/" },
-    { "gpt2-vocab", "https://openaipublic.blob.core.windows.net",
-      "/gpt-2/encodings/main/" },
-    { "hellaswag", "https://raw.githubusercontent.com",
-      "/rowanz/hellaswag/master/data/" },
+      .file = "tinyshakespeare.txt" },
+    { "gpt2-vocab", "all", "https://openaipublic.blob.core.windows.net/gpt-2/"
+      "encodings/main/vocab.bpe", .sha256 =
+      "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5" },
+    { "gpt2-vocab", "all", "https://openaipublic.blob.core.windows.net/gpt-2/"
+      "encodings/main/encoder.json", .sha256 =
+      "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783" },
+    SPLIT("hellaswag", "val", "Rowan/hellaswag", "data/validation",
+          "hellaswag_val")
+    SPLIT("hellaswag", "train", "Rowan/hellaswag", "data/train",
+          "hellaswag_train")
+    SPLIT("hellaswag", "test", "Rowan/hellaswag", "data/test", "hellaswag_test")
+    TASK("arc_easy", "allenai/ai2_arc", "ARC-Easy/",
+        "test", "ARC-Easy-Test", "train", "ARC-Easy-Train")
+    TASK("arc_challenge", "allenai/ai2_arc", "ARC-Challenge/",
+        "test", "ARC-Challenge-Test", "train", "ARC-Challenge-Train")
+    TASK("openbookqa", "allenai/openbookqa", "main/",
+        "test", "openbookqa", "train", "openbookqa_train")
+    TASK("boolq", "aps/super_glue", "boolq/",
+        "validation", "boolq", "train", "boolq_train")
+    TASK("winogrande", "allenai/winogrande", "winogrande_xl/",
+        "validation", "winogrande", "train", "winogrande_train")
+    TASK("copa", "aps/super_glue", "copa/",
+        "validation", "copa", "train", "copa_train")
+    TASK("sciq", "allenai/sciq", "data/", "test", "sciq", "train", "sciq_train")
+    TASK("commonsenseqa", "tau/commonsense_qa", "data/",
+        "validation", "commonsenseqa", "train", "commonsenseqa_train")
+    TASK("mmlu", "cais/mmlu", "all/", "test", "mmlu", "dev", "mmlu_dev")
+    { "piqa", "validation", HUB "ybisk/piqa/resolve/refs%2Fconvert%2Fparquet/"
+      "plain_text/validation/0000.parquet", .file = "piqa.parquet" },
+    { "piqa", "train", HUB "ybisk/piqa/resolve/refs%2Fconvert%2Fparquet/"
+      "plain_text/train/0000.parquet", .file = "piqa_train.parquet" },
+    { "lambada", "test",
+      HUB "EleutherAI/lambada_openai/resolve/main/data/lambada_test.jsonl" },
 };
 /* clang-format on */
 
-enum {
-    ROWS = sizeof subsets / sizeof subsets[0],
-    CORPORA = sizeof corpora / sizeof corpora[0],
-};
+enum { ROWS = sizeof subsets / sizeof subsets[0] };
 
 static void add_link(struct catalog_links *l, char *url, const char *file,
                      const char *sha256)
@@ -71,16 +92,16 @@ static void add_link(struct catalog_links *l, char *url, const char *file,
     };
 }
 
-static const struct catalog_entry *find_corpus(const char *name, struct err *e)
+static int refuse_name(const char *name, struct err *e)
 {
-    for (int i = 0; i < CORPORA; i++)
-        if (strcmp(corpora[i].name, name) == 0)
-            return &corpora[i];
-    err_set(e, ERR_USAGE,
-            "'%s' is neither a URL nor a known corpus (c4, fineweb-edu, "
-            "tinyshakespeare, gpt2-vocab, hellaswag)",
-            name);
-    return NULL;
+    struct buf all = BUF_INIT;
+
+    for (int i = 0; i < ROWS; i++)
+        if (i == 0 || strcmp(subsets[i].corpus, subsets[i - 1].corpus) != 0)
+            buf_printf(&all, "%s%s", i ? ", " : "", subsets[i].corpus);
+    err_set(e, ERR_USAGE, "'%s' is neither a URL nor known (%s)", name, all.s);
+    buf_clear(&all);
+    return -1;
 }
 
 /* The length of a mirror without the slashes at its end. */
@@ -93,16 +114,17 @@ static size_t mirror_length(const char *mirror)
     return n;
 }
 
-/* The URL of the folder, on the mirror or the original host. */
-static char *folder_url(const struct catalog_entry *c,
-                        const struct catalog_query *ask)
+/* The URL on the mirror or the original host. */
+static char *url_of(const struct subset *s, const struct catalog_query *ask)
 {
     const char *hub = getenv("HF_ENDPOINT");
-    const char *host = ask->mirror ? ask->mirror : c->host;
+    const char *path = strchr(strstr(s->url, "://") + 3, '/');
+    const char *host = ask->mirror;
 
-    if (!ask->mirror && hub && *hub && strstr(c->host, "huggingface.co"))
+    if (!host && hub && *hub && strncmp(s->url, HUB, strlen(HUB)) == 0)
         host = hub;
-    return xasprintf("%.*s%s", (int)mirror_length(host), host, c->folder);
+    return host ? xasprintf("%.*s%s", (int)mirror_length(host), host, path)
+                : xstrdup(s->url);
 }
 
 static bool is_folder_mirror(const struct catalog_query *ask)
@@ -130,36 +152,36 @@ static char *find_in_mirror(char *path, size_t mirror)
 }
 
 static int add_subset(struct catalog_links *l, const struct subset *s,
-                      const struct catalog_query *ask, const char *folder,
-                      struct err *e)
+                      const struct catalog_query *ask, struct err *e)
 {
-    const int64_t last = s->n == 1 ? 0 : ask->last;
-    const int64_t first = s->n == 1 ? 0 : ask->first;
+    const int64_t n = s->digits ? s->n : 1;
+    const int64_t last = n == 1 ? 0 : ask->last;
+    const int64_t first = n == 1 ? 0 : ask->first;
+    char *from = url_of(s, ask);
 
-    if (first < 0 || last < first || last >= s->n)
-        return err_set(e, ERR_USAGE,
-                       "%s has no files %lld to %lld; its files are 0 to %lld",
-                       s->corpus, (long long)first, (long long)last,
-                       (long long)s->n - 1);
-    for (int64_t i = first; i <= last; i++) {
-        char *url = s->digits ? xasprintf("%s%s%0*lld%s", folder, s->before,
-                                          s->digits, (long long)i, s->after)
-                              : xasprintf("%s%s", folder, s->before);
+    for (int64_t i = first; i <= last && first >= 0 && last < n; i++) {
+        char *url = s->digits ? xasprintf("%s%0*lld%s", from, s->digits,
+                                          (long long)i, s->after)
+                              : xstrdup(from);
 
         if (is_folder_mirror(ask))
             url = find_in_mirror(url, mirror_length(ask->mirror));
         add_link(l, url, s->file, s->sha256);
     }
+    free(from);
+    if (first < 0 || last < first || last >= n)
+        return err_set(e, ERR_USAGE,
+                       "%s has no files %lld to %lld; its files are 0 to %lld",
+                       s->corpus, (long long)first, (long long)last,
+                       (long long)n - 1);
     return 0;
 }
 
 int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
                  struct err *e)
 {
-    const struct catalog_entry *c;
     const struct subset *first = NULL;
     const size_t had = l->n;
-    char *folder;
     int ret = 0;
 
     if (strstr(ask->name, "://")) {
@@ -170,26 +192,23 @@ int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
                        "%s: the URL does not end in the name of a file",
                        ask->name);
     }
-    c = find_corpus(ask->name, e);
-    if (!c)
-        return -1;
     if (is_folder_mirror(ask) && !path_is_folder(ask->mirror))
         return err_set(e, ERR_USAGE,
                        "--mirror expects a URL or a folder, not '%s'",
                        ask->mirror);
-    folder = folder_url(c, ask);
     for (int i = 0; i < ROWS && ret == 0; i++) {
         const struct subset *s = &subsets[i];
 
-        if (strcmp(s->corpus, c->name) != 0)
+        if (strcmp(s->corpus, ask->name) != 0)
             continue;
         first = first ? first : s;
         if (strcmp(ask->subset ? ask->subset : first->name, s->name) == 0)
-            ret = add_subset(l, s, ask, folder, e);
+            ret = add_subset(l, s, ask, e);
     }
-    free(folder);
+    if (!first)
+        return refuse_name(ask->name, e);
     if (ret == 0 && l->n == had)
-        return err_set(e, ERR_USAGE, "%s has no %s", c->name, ask->subset);
+        return err_set(e, ERR_USAGE, "%s has no %s", ask->name, ask->subset);
     return ret;
 }
 

@@ -6,7 +6,7 @@
 #include "common/err.h"
 
 /*
- * catalog - the URLs of well-known corpora, by name
+ * catalog - the URLs of well-known corpora and questions, by name
  *
  *      struct catalog_query q = { .name = "c4", .subset = "train",
  *                                 .first = 0, .last = 3 };

@@ -15,6 +15,7 @@
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/utf8.h"
+#include "data/corpus/corpus_parquet.h"
 
 enum { MOST_TEXT = 1 << 30 };
 
@@ -105,21 +106,36 @@ static int add_tasks(struct tasks *all, const char *word, struct err *e)
     return l.ini ? -1 : opt_nearest_add(&l.known, e);
 }
 
+/* The path of a file, or where only that is there, of FILE.parquet instead of
+ * FILE.jsonl. */
+static const char *find_file(struct arena *mem, const char *folder,
+                             const char *name)
+{
+    char *joined = path_join(folder, name);
+    const char *path = arena_strdup(mem, joined);
+    const char *other =
+        arena_printf(mem, "%.*s.parquet", (int)(strlen(path) - 6), path);
+
+    free(joined);
+    return str_ends(path, ".jsonl") && !path_exists(path) && path_exists(other)
+               ? other
+               : path;
+}
+
 static void set_paths(struct task *t, const struct task_conf *c,
                       struct arena *mem)
 {
-    char *path, *folder, *shots;
+    char *folder;
 
     if (!t->is[TASK_FILE])
         t->is[TASK_FILE] = arena_printf(mem, "%s.jsonl", t->name);
-    path = c->file ? xstrdup(c->file) : path_join(c->folder, t->is[TASK_FILE]);
-    folder = path_parent(path);
-    shots = t->shots > 0 && t->is[TASK_SHOTS_FILE]
-                ? path_join(folder, t->is[TASK_SHOTS_FILE])
-                : xstrdup(path);
-    t->path = arena_strdup(mem, path);
-    t->shots_path = arena_strdup(mem, shots);
-    FREE(path, folder, shots);
+    t->path = c->file ? arena_strdup(mem, c->file)
+                      : find_file(mem, c->folder, t->is[TASK_FILE]);
+    folder = path_parent(t->path);
+    t->shots_path = t->shots > 0 && t->is[TASK_SHOTS_FILE]
+                        ? find_file(mem, folder, t->is[TASK_SHOTS_FILE])
+                        : t->path;
+    free(folder);
 }
 
 /* A task that cannot be asked is found before the first one is, whose answers
@@ -548,13 +564,22 @@ static int read_question(struct task_question *q, const struct task *task,
     return r.bad ? -1 : 0;
 }
 
+static int read_file(struct buf *text, const char *path, struct err *e)
+{
+    int fd;
+
+    if (str_ends(path, ".parquet"))
+        return corpus_parquet_lines(text, path, e);
+    fd = open(path, O_RDONLY | O_CLOEXEC); /* which may be a pipe */
+    return fd < 0 ? err_open(e, "cannot open %s", path)
+                  : buf_read_open(text, fd, path, MOST_TEXT, e);
+}
+
 int64_t task_each(const struct task *task, const char *path, int64_t limit,
                   task_fn *fn, void *arg, struct err *e)
 {
     struct buf text = BUF_INIT;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC); /* which may be a pipe */
-    int ret = fd < 0 ? err_open(e, "cannot open %s", path)
-                     : buf_read_open(&text, fd, path, MOST_TEXT, e);
+    int ret = read_file(&text, path, e);
     const int64_t bytes = (int64_t)text.len;
     int64_t at = 0;
 

@@ -84,8 +84,8 @@ int tasks_add(struct tasks *, const struct task_conf *, struct err *);
 void tasks_clear(struct tasks *);
 
 /* Call a function with each question of a file, which has a line of JSON for
- * each, or with the first `limit` until it fails; NULL: only read them.
- * Returns the size of the file, or -1. */
+ * each or is Parquet, or with the first `limit` until it fails; NULL: only read
+ * them.  Returns the size of the lines, or -1. */
 typedef int task_fn(void *arg, const struct task_question *, const char *line,
                     struct err *);
 int64_t task_each(const struct task *, const char *path, int64_t limit,
