@@ -204,8 +204,8 @@ static int use_in_child(struct gtrack *parents, struct gtrack_keys *keys)
     return own && gtrack_end(own, GTRACK_FINISHED, why) == 0 ? 0 : 3;
 }
 
-/* AddressSanitizer's allocator may be locked by another thread when a process is
- * forked, and then stays locked in the child. */
+/* AddressSanitizer's allocator may be locked by another thread when a process
+ * is forked, and then stays locked in the child. */
 #ifdef __SANITIZE_ADDRESS__
 enum { MAY_FORK = 0 };
 #else
