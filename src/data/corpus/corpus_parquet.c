@@ -65,14 +65,14 @@ static int add_column(struct corpus_parquet *f, const char *path,
                       const struct parquet_leaf *t, bool is_named,
                       struct err *e)
 {
-    const char *text = parquet_column(f->text)->name;
+    const struct parquet_column *all = parquet_column(f->text);
     struct field_column *c = &f->column[f->n];
 
     if (parquet_open(&c->p, path, t->name, e) < 0)
         return -1;
     c->of = t;
     c->is_unsigned = t->converted >= UINT_8 && t->converted <= UINT_64;
-    c->is_document = text && strcmp(t->name, text) == 0;
+    c->is_document = t - all->all == all->leaf;
     c->is_named = is_named;
     f->n++;
     return 0;
@@ -98,9 +98,7 @@ static int add_columns(struct corpus_parquet *f, const char *path,
                           "%s: --where needs columns of texts, numbers or "
                           "truth values, and \"%s\" is none",
                           path, t->name);
-        else if (named ||
-                 (f->keep_lines &&
-                  (good || (all->name && strcmp(t->name, all->name) == 0))))
+        else if (named || (f->keep_lines && (good || (int)i == all->leaf)))
             ret = add_column(f, path, t, named, e);
         else if (f->keep_lines)
             buf_printf(&omitted, "%s%s", omitted.len > 0 ? ", " : "", t->name);
