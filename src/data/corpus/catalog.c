@@ -157,9 +157,15 @@ static int add_subset(struct catalog_links *l, const struct subset *s,
     const int64_t n = s->digits ? s->n : 1;
     const int64_t last = n == 1 ? 0 : ask->last;
     const int64_t first = n == 1 ? 0 : ask->first;
-    char *from = url_of(s, ask);
+    char *from;
 
-    for (int64_t i = first; i <= last && first >= 0 && last < n; i++) {
+    if (first < 0 || last < first || last >= n)
+        return err_set(e, ERR_USAGE,
+                       "%s has no files %lld to %lld; its files are 0 to %lld",
+                       s->corpus, (long long)first, (long long)last,
+                       (long long)n - 1);
+    from = url_of(s, ask);
+    for (int64_t i = first; i <= last; i++) {
         char *url = s->digits ? xasprintf("%s%0*lld%s", from, s->digits,
                                           (long long)i, s->after)
                               : xstrdup(from);
@@ -169,11 +175,6 @@ static int add_subset(struct catalog_links *l, const struct subset *s,
         add_link(l, url, s->file, s->sha256);
     }
     free(from);
-    if (first < 0 || last < first || last >= n)
-        return err_set(e, ERR_USAGE,
-                       "%s has no files %lld to %lld; its files are 0 to %lld",
-                       s->corpus, (long long)first, (long long)last,
-                       (long long)n - 1);
     return 0;
 }
 

@@ -112,14 +112,13 @@ static const char *find_file(struct arena *mem, const char *folder,
                              const char *name)
 {
     char *joined = path_join(folder, name);
-    const char *path = arena_strdup(mem, joined);
-    const char *other =
-        arena_printf(mem, "%.*s.parquet", (int)(strlen(path) - 6), path);
+    const char *path = arena_strdup(mem, joined), *other;
 
     free(joined);
-    return str_ends(path, ".jsonl") && !path_exists(path) && path_exists(other)
-               ? other
-               : path;
+    if (!str_ends(path, ".jsonl") || path_exists(path))
+        return path;
+    other = arena_printf(mem, "%.*s.parquet", (int)(strlen(path) - 6), path);
+    return path_exists(other) ? other : path;
 }
 
 static void set_paths(struct task *t, const struct task_conf *c,

@@ -14,10 +14,10 @@
  * acc_bytes by its bytes.  In a task without labels, acc is the share of
  * continuations of which each token is the likeliest, and perplexity the
  * exponential of their mean loss; other results are NaN, as is the standard
- * error of one question.  A text that is longer
- * than the context loses its beginning.  Questions of similar length are read
- * at once, as many as a micro-batch has tokens for.  Ranks share the questions.
- * A signal that sig.h has caught stops the evaluation.
+ * error of one question.  A text that is longer than the context loses its
+ * beginning.  Questions of similar length are read at once, as many as a
+ * micro-batch has tokens for.  Ranks share the questions.  A signal that sig.h
+ * has caught stops the evaluation.
  */
 
 /* In the order of run_info_answers[]. */
