@@ -238,16 +238,13 @@ static void add_row(const struct certify *c, struct span s,
 static bool is_asked_again(const struct run_info *run, const char *metric,
                            bool rounded)
 {
-    const size_t n = strcspn(metric, "/");
-
-    for (size_t i = 0; i < run->n_params; i++) {
-        const char *key = run->params[i].key;
-
-        if (strncmp(key, "derived.", 8) == 0 &&
-            strncmp(key + 8, metric, n) == 0 && key[8 + n] == '.' &&
+    if (strncmp(metric, "hellaswag/", 10) == 0)
+        return !rounded && path_exists(run_info_param(run, "eval.hellaswag"));
+    for (size_t i = 0; strncmp(metric, "task/", 5) == 0 && i < run->n_params;
+         i++)
+        if (strncmp(run->params[i].key, "derived.task.", 13) == 0 &&
             (rounded || !path_exists(run->params[i].value)))
             return false;
-    }
     return true;
 }
 

@@ -124,10 +124,8 @@ static void store_task(struct run *run, const struct task *t)
     };
 
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
-        char *key = xasprintf("derived.%s.%s", t->group, file[i][0]);
+        char *key = xasprintf("derived.task.%s.%s", t->name, file[i][0]);
 
-        if (*strchrnul(key, '/'))
-            *strchr(key, '/') = '.';
         if (file[i][1])
             run_param(run, key, file[i][1]);
         free(key);
@@ -152,7 +150,8 @@ static void store_data(struct run *run, const struct engine *eng)
     if (d->val)
         store_sources(run, d->val, s->val, "derived.data.val", "validation");
     for (size_t i = 0; i < d->tasks.n; i++)
-        store_task(run, &d->tasks.task[i]);
+        if (d->tasks.task[i].due == DUE_TASKS) /* the other is a setting */
+            store_task(run, &d->tasks.task[i]);
     if (d->tokenizer)
         run_paramf(run, "derived.tokenizer", "%s",
                    tokenizer_hash(d->tokenizer));
