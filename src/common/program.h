@@ -1,6 +1,5 @@
 #pragma once
 
-#include "common/opt.h"
 #include "common/sha256.h"
 
 /*

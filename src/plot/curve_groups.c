@@ -14,7 +14,6 @@
 #include "common/stats/paired.h"
 #include "plot/history.h"
 #include "plot/smooth_choice.h"
-#include "store/query/differ.h"
 
 void curves_spread(enum band band, const double *v, size_t n, double *mean,
                    double *lo, double *hi)

@@ -7,7 +7,6 @@
 #include "common/opt.h"
 #include "plot/draw/figure.h"
 #include "plot/smooth.h"
-#include "store/read/runs.h"
 
 /*
  * request - what the command line asks for

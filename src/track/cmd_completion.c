@@ -9,7 +9,6 @@
 
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/program.h"
 #include "common/spawn.h"
 #include "store/format/store.h"
 #include "track/complete.h"

@@ -7,7 +7,6 @@
 #include "data/corpus/clean.h"
 #include "data/corpus/corpus.h"
 #include "data/shards/sink.h"
-#include "data/token/tokenizer.h"
 
 /*
  * encode_corpus - encode documents to shards, with any number of threads

@@ -2,13 +2,11 @@
  * report_facts - what a report says of the runs besides their metrics
  */
 #include "config.h"
-#include "common/mem.h"
 #include "track/report/report.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/clock.h"
 #include "common/path.h"

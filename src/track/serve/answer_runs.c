@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
 #include "common/num.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"

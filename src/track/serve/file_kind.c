@@ -1,7 +1,6 @@
 #include "config.h"
 #include "track/serve/file_kind.h"
 
-#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 

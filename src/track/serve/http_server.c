@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/dl.h"

@@ -4,7 +4,6 @@
 #include <stddef.h>
 
 #include "common/err.h"
-#include "common/opt.h"
 
 /*
  * serve - answer a browser until a signal arrives

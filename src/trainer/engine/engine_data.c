@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/path.h"
 #include "data/shards/lock.h"
 #include "kernels/dev.h"
 #include "trainer/model/resolve.h"

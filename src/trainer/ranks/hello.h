@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/err.h"
 #include "common/random.h"
 #include "common/sha256.h"
 
