@@ -26,11 +26,10 @@
  *      cmp    := = == != <> < <= > >=
  *
  * What a clause is about is read by a function of the caller; store/query has
- * runs, data/corpus the fields of documents.  filter_lex.c cuts the text into
- * lexemes.  A name may consist of several pieces without a blank in between:
- * metrics.loss, metrics.`val/loss`, `metrics`."val/loss".  What comes before
- * its first dot is its entity.  A doubled quote inside quotes stands for one,
- * as in SQL and unlike in MLflow.
+ * runs, data/corpus the fields of documents.  A name may consist of several
+ * pieces without a blank in between: metrics.loss, metrics.`val/loss`,
+ * `metrics`."val/loss".  What comes before its first dot is its entity.  A
+ * doubled quote inside quotes stands for one, as in SQL and unlike in MLflow.
  */
 enum lexeme_kind {
     LEXEME_END,
