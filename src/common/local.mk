@@ -30,7 +30,7 @@ include src/common/format/local.mk
 include src/common/filter/local.mk
 include src/common/stats/local.mk
 
-# libcurl is opened when needed (http_try.c), so nothing links with it
+# libcurl is opened when needed (http.c), so nothing links with it
 COMMON_LIBS = src/common/libcommon.a $(JANSSON_LIBS) \
 	$(YAML_LIBS) $(INIH_LIBS) $(ZLIB_LIBS) -lpthread
 

@@ -1,3 +1,2 @@
 src_common_libcommon_a_SOURCES += \
-	%D%/http.c \
-	%D%/http_try.c
+	%D%/http.c
