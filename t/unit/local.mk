@@ -94,8 +94,7 @@ t_unit_piece_cache_t_SOURCES = %D%/piece_cache.c t/lib/tap.h
 t_unit_piece_cache_t_LDADD = $(DATA_LIBS)
 t_unit_library_t_SOURCES = %D%/library.c t/lib/tap.h
 t_unit_library_t_LDADD = libgtrack.a $(YAML_LIBS) -lpthread
-t_unit_live_t_SOURCES = %D%/live.c t/lib/tap.h src/track/serve/changes.c \
-	src/track/serve/live.c
+t_unit_live_t_SOURCES = %D%/live.c t/lib/tap.h src/track/serve/live.c
 t_unit_live_t_LDADD = $(STORE_LIBS)
 t_unit_loader_t_SOURCES = %D%/loader.c t/lib/tap.h
 t_unit_loader_t_LDADD = $(DATA_LIBS)
@@ -127,9 +126,8 @@ t_unit_schedule_t_LDADD = $(TRAINER_LIBS)
 t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c %D%/few_merges.h t/lib/tap.h
 t_unit_sentencepiece_t_LDADD = $(DATA_LIBS)
 t_unit_sentencepiece_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-t_unit_serve_t_SOURCES = %D%/serve.c t/lib/tap.h src/track/serve/cache.c \
-	src/track/serve/delta.c src/track/serve/guard.c \
-	src/track/serve/http_gzip.c src/track/serve/query.c
+t_unit_serve_t_SOURCES = %D%/serve.c t/lib/tap.h src/track/serve/answer.c \
+	src/track/serve/cache.c src/track/serve/guard.c src/track/serve/query.c
 t_unit_serve_t_LDADD = $(COMMON_LIBS)
 t_unit_serve_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_shard_t_SOURCES = %D%/shard.c t/lib/tap.h

@@ -10,10 +10,9 @@
 #include <time.h>
 
 #include "t/lib/tap.h"
+#include "track/serve/answer.h"
 #include "track/serve/cache.h"
-#include "track/serve/delta.h"
 #include "track/serve/guard.h"
-#include "track/serve/http_gzip.h"
 #include "track/serve/query.h"
 
 /*
@@ -174,15 +173,15 @@ static void test_gzip(void)
     struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
-        ok(http_gzip_is_wanted(yes[i]), "gzip is accepted: %s", yes[i]);
+        ok(answer_gzip_is_wanted(yes[i]), "gzip is accepted: %s", yes[i]);
     for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
-        ok(!http_gzip_is_wanted(no[i]), "gzip is not accepted: %s",
+        ok(!answer_gzip_is_wanted(no[i]), "gzip is not accepted: %s",
            no[i] ? no[i] : "no header");
     buf_str(&b, "short");
-    ok(!http_gzip(&b) && strcmp(b.s, "short") == 0, "a short answer stays");
+    ok(!answer_gzip(&b) && strcmp(b.s, "short") == 0, "a short answer stays");
     for (int i = 0; i < 5000; i++)
         buf_printf(&b, "%d,", i);
-    ok(http_gzip(&b) && b.len < 15000 && memcmp(b.s, "\x1f\x8b", 2) == 0,
+    ok(answer_gzip(&b) && b.len < 15000 && memcmp(b.s, "\x1f\x8b", 2) == 0,
        "a long answer is compressed");
     buf_clear(&b);
 }
@@ -277,7 +276,7 @@ static void test_delta(void)
 
         buf_str(&old, rows[i].old);
         buf_str(&delta, rows[i].now);
-        delta_shorten(&delta, &old);
+        cache_delta(&delta, &old);
         put_together(&again, delta.s, rows[i].old);
         ok(strcmp(again.s, rows[i].now) == 0 &&
                (!rows[i].delta || strstr(delta.s, rows[i].delta)),

@@ -30,3 +30,12 @@ struct answer {
 /* Replace the body by an error. */
 void answer_error(struct answer *, const struct err *);
 void answer_clear(struct answer *);
+
+/* ---- a shorter body for a client that can read it ------------------------ */
+
+/* Does the header Accept-Encoding, or NULL, have gzip? */
+bool answer_gzip_is_wanted(const char *accepted);
+/* Replace a body by the compressed one; false if it stays as it was, because it
+ * is short or there is no memory.  A figure of many curves, a text of digits,
+ * becomes a third as long. */
+bool answer_gzip(struct buf *);

@@ -1,6 +1,6 @@
 /*
- * answer_compare - what differs between runs, and what it has to do with the
- * results
+ * answer_compare - what differs between runs, what it has to do with the
+ * results, and what a report says of them
  */
 #include "config.h"
 
@@ -9,13 +9,17 @@
 #include <string.h>
 
 #include "common/output/emit.h"
+#include "common/output/table.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/json.h"
 #include "plot/draw/palette.h"
+#include "track/report/report.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
+#include "track/runs/diff_table.h"
 #include "track/runs/importance.h"
 #include "track/serve/chosen.h"
+#include "track/serve/site.h"
 
 /* -- tables ---------------------------------------------------------------- */
 
@@ -277,6 +281,66 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
     clear_numbers(&numbers);
     columns_clear(&params);
     columns_clear(&metrics);
+    chosen_close(&chosen);
+    return 0;
+}
+
+/* -- two runs -------------------------------------------------------------- */
+
+/* As gtrack diff prints it. */
+int answer_diff(struct site *s, struct query *q, struct answer *ans,
+                struct err *e)
+{
+    const struct live *l = site_store(s, q, e);
+    const struct run_info *a = l ? site_run(s, q, "a", e) : NULL;
+    const struct run_info *b = a ? site_run(s, q, "b", e) : NULL;
+    struct table t = TABLE_INIT("");
+    struct buf command = BUF_INIT;
+
+    if (!b)
+        return -1;
+    buf_str(&command, "gtrack diff");
+    site_run_word(&command, l, a);
+    site_run_word(&command, l, b);
+    site_write_command(&ans->out, l, &command);
+    diff_table_fill(&t, a, b, DIFF_LINES);
+    site_write_table(&ans->out, "rows", &t, true);
+    table_clear(&t);
+    return 0;
+}
+
+/* -- what a report says --------------------------------------------------- */
+
+/* The best run, where they come from, their commands, and a sample. */
+int answer_summary(struct site *s, struct query *q, struct answer *a,
+                   struct err *e)
+{
+    struct emit *const o = &a->out;
+    struct buf best = BUF_INIT, commands = BUF_INIT, sample = BUF_INIT;
+    struct table origin = TABLE_INIT("");
+    struct arena mem = { 0 };
+    struct run_set set;
+    struct chosen chosen;
+    const struct runs *runs = &chosen.runs;
+    size_t at;
+
+    if (chosen_open(&chosen, s, q, e) < 0)
+        return -1;
+    run_set_init(&set, runs->run, runs->n, &mem);
+    at = runs->n ? facts_best(&set, &best) : 0;
+    if (at < runs->n)
+        facts_sample(&runs->run[at], &sample);
+    facts_commands(&set, &commands);
+    emit_text(o, "best", best.len ? best.s : NULL);
+    facts_table(&set, &origin);
+    site_write_table(o, "origin", &origin, false);
+    emit_text(o, "commands", commands.len ? commands.s : NULL);
+    emit_text(o, "sample", sample.len ? sample.s : NULL);
+    buf_clear(&best);
+    buf_clear(&commands);
+    buf_clear(&sample);
+    table_clear(&origin);
+    arena_clear(&mem);
     chosen_close(&chosen);
     return 0;
 }

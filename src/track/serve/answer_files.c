@@ -1,9 +1,8 @@
 /*
- * answer_files - the output of a run as it grows, its artifacts, and figures as
- * files
+ * answer_files - the output of a run as it grows, its artifacts and media, and
+ * figures, on the page and as files
  */
 #include "config.h"
-#include "track/serve/site.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +13,13 @@
 #include "common/output/pager.h"
 #include "common/path.h"
 #include "plot/draw/gnuplot.h"
+#include "plot/draw/json.h"
+#include "track/runs/media_file.h"
 #include "track/runs/run_facts.h"
+#include "track/serve/chosen.h"
 #include "track/serve/figure_request.h"
 #include "track/serve/file_kind.h"
+#include "track/serve/site.h"
 
 /* -- the log --------------------------------------------------------------- */
 
@@ -155,6 +158,101 @@ int answer_download(struct site *s, struct query *q, struct answer *a,
         a->sandbox = true;
         a->attach = true;
         a->file = xasprintf("%s.%s", r.kind ? r.kind : "figure", wanted);
+    }
+    figure_request_close(&r);
+    return ret;
+}
+
+/* -- pictures, sounds, films and tables that runs kept by step ------------- */
+
+/* Write the media of a run, *room at most. */
+static int write_run(struct emit *o, const struct run_info *r, size_t *room,
+                     struct err *e)
+{
+    struct file_tree files = { 0 };
+    struct arena mem = { 0 };
+    struct media_file m;
+
+    if (file_tree_list(&files, r->artifacts, run_info_inside(r), e) < 0)
+        return -1;
+    for (size_t i = 0; i < files.n && *room; i++) {
+        if (!media_file_parse(&m, &files.file[i], &mem))
+            continue;
+        emit_object(o, NULL);
+        emit_text(o, "kind", media_folders[m.kind]);
+        emit_text(o, "key", m.key);
+        emit_text(o, "run", r->id);
+        emit_int(o, "step", m.step);
+        emit_int(o, "number", m.number);
+        emit_text(o, "path", m.path);
+        emit_int(o, "bytes", m.size);
+        emit_text(o, "type", file_kind_of(m.path)->name);
+        emit_text(o, "caption", media_file_caption(&m, r, &mem));
+        emit_object_end(o);
+        (*room)--;
+    }
+    file_tree_clear(&files);
+    arena_clear(&mem);
+    return 0;
+}
+
+int answer_media(struct site *s, struct query *q, struct answer *a,
+                 struct err *e)
+{
+    struct emit *const o = &a->out;
+    struct chosen chosen;
+    size_t room = 5000;
+    int ret = 0;
+
+    if (chosen_open(&chosen, s, q, e) < 0)
+        return -1;
+    emit_array(o, "media");
+    for (size_t i = 0; i < chosen.runs.n && ret == 0; i++)
+        ret = write_run(o, &chosen.runs.run[i], &room, e);
+    emit_array_end(o);
+    emit_bool(o, "whole", room > 0);
+    chosen_close(&chosen);
+    return ret;
+}
+
+/* -- a figure, which the page paints --------------------------------------- */
+
+/* "Loss of 3 runs" */
+static void write_caption(struct emit *o, const struct figure_request *r)
+{
+    const struct figure *f = &r->figure;
+    const size_t n = r->build.runs.n;
+    const char *title = f->panel[0]->title;
+
+    emit_printf(o, "caption", "%s of %zu run%s", title ? title : r->metric, n,
+                n == 1 ? "" : "s");
+}
+
+/* Values of more curves have the digits that a screen can show. */
+enum { FEW_CURVES = 30 };
+
+int answer_figure(struct site *s, struct query *q, struct answer *a,
+                  struct err *e)
+{
+    struct emit *const o = &a->out;
+    struct figure_request r;
+    int ret = -1;
+
+    if (query_number(q, "digits", 17, 0, &o->digits, e) < 0)
+        return -1;
+    if (figure_request_open(&r, s, q, e) == 0) {
+        if (r.build.runs.n > FEW_CURVES && !o->digits)
+            o->digits = 8;
+        r.request.legend = LEGEND_NONE; /* the page lists the curves itself */
+        ret = figure_request_build(&r, e);
+    }
+    if (ret == 0) {
+        r.figure.look.whole = s->frozen ? NULL : "\"Show outliers\"";
+        r.figure.look.finer = s->frozen ? 3 : 0;
+        figure_finish(&r.figure);
+        figure_request_command(&r, o);
+        write_caption(o, &r);
+        json_figure(o, &r.figure);
     }
     figure_request_close(&r);
     return ret;

@@ -40,3 +40,12 @@ uint64_t cache_mark(const struct buf *);
 void cache_put(struct cache *, const char *url, int64_t version,
                const struct buf *);
 void cache_clear(struct cache *);
+
+/* Make an answer what differs from the answer before it:
+ *
+ *      {"delta":[[0,12],"{\"id\":\"...\"}",[14,300]]}
+ *
+ * Both texts are cut before each { and [.  A pair of numbers stands for as many
+ * pieces of the old text, from the first one on; a string is new text.  The
+ * page puts them together again (api.js). */
+void cache_delta(struct buf *answer, const struct buf *old);

@@ -13,7 +13,7 @@
 #include "common/dl.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "track/serve/http_gzip.h"
+#include "track/serve/answer.h"
 #include "track/serve/query.h"
 
 /* -- libmicrohttpd --------------------------------------------------------- */
@@ -166,8 +166,8 @@ static enum MHD_Result send_answer(struct http_server *h,
 {
     const unsigned status = a->status ? (unsigned)a->status : MHD_HTTP_OK;
     const bool gzip = a->fd < 0 &&
-                      http_gzip_is_wanted(header(h, c, "Accept-Encoding")) &&
-                      http_gzip(&a->body);
+                      answer_gzip_is_wanted(header(h, c, "Accept-Encoding")) &&
+                      answer_gzip(&a->body);
     struct MHD_Response *r =
         a->fd >= 0 ? h->lib.create_file(a->size, a->fd)
                    : h->lib.create_response(a->body.len, a->body.s,

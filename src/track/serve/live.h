@@ -5,7 +5,6 @@
 
 #include "common/output/emit.h"
 #include "store/read/runs.h"
-#include "track/serve/changes.h"
 
 /*
  * live - a store in memory, read again after it has changed
@@ -26,6 +25,22 @@
  * until it does.
  */
 struct live_reading;
+
+/* Which runs of a store change.  inotify(7) tells of new runs, of changed tags,
+ * and of points of running runs.  It does not see what other machines write to
+ * a network file system, and its number of folders is limited: where `seen` is
+ * false, the store has to be read again from time to time. */
+enum { CHANGES_FEW = 64 };
+
+struct changes {
+    int fd;    /* becomes readable; -1: inotify is not there */
+    bool seen; /* all changes are reported */
+    bool all;  /* runs were added or removed, or too many have changed */
+    char *id[CHANGES_FEW]; /* of runs that have changed */
+    int n;
+    char **owner; /* the run that a folder is of, by its watch; or NULL */
+    size_t room;
+};
 
 struct live {
     const char *path;

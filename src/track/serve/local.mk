@@ -2,24 +2,17 @@
 gtrack_SOURCES += \
 	%D%/answer.c \
 	%D%/answer_compare.c \
-	%D%/answer_diff.c \
 	%D%/answer_edit.c \
-	%D%/answer_figure.c \
 	%D%/answer_files.c \
 	%D%/answer_kinds.c \
-	%D%/answer_media.c \
 	%D%/answer_run.c \
 	%D%/answer_runs.c \
-	%D%/answer_summary.c \
 	%D%/cache.c \
-	%D%/changes.c \
 	%D%/chosen.c \
-	%D%/delta.c \
 	%D%/figure_request.c \
 	%D%/file_kind.c \
 	%D%/freeze.c \
 	%D%/guard.c \
-	%D%/http_gzip.c \
 	%D%/live.c \
 	%D%/query.c \
 	%D%/site.c

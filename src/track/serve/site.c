@@ -7,7 +7,7 @@
 
 #include "store/format/saved_panels.h"
 #include "track/runs/column.h"
-#include "track/serve/delta.h"
+#include "track/serve/cache.h"
 
 /* clang-format off */
 static const struct page {
@@ -114,7 +114,7 @@ static int answer_page(struct site *s, const struct page *p, const char *text,
     a->mark = cache_mark(&a->body);
     old = have ? cache_find(&s->cache, url, have + strlen("&have=")) : NULL;
     if (ret == 0 && old)
-        delta_shorten(&a->body, old);
+        cache_delta(&a->body, old);
     free(url);
     return ret;
 }
