@@ -128,10 +128,12 @@ static void mark_chars(struct count_worker *w, const char *text, size_t n)
     }
 }
 
-static int count_block(void *arg, const struct corpus_block *b, struct err *e)
+static int count_block(void *arg, void *place, const struct corpus_block *b,
+                       struct err *e)
 {
     struct count_worker *w = arg;
 
+    (void)place;
     for (size_t i = 0; i < b->n; i++)
         (w->seen ? mark_chars : count_text)(w, b->doc[i].text, b->doc[i].len);
     return words_full(w->words) ? words_spill(w->words, e) : 0;
@@ -252,7 +254,12 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
 
     for (int i = 0; i < n; i++)
         init_worker(&w[i], &words[i], n, conf);
-    got = corpus_blocks(corpus, count_block, w, sizeof *w, n, e);
+    got = corpus_work(corpus,
+                      &(struct corpus_work){ .find = count_block,
+                                             .worker = w,
+                                             .worker_size = sizeof *w,
+                                             .threads = n },
+                      e);
     counted = clock_mono();
     if (got == 0) {
         t = chars ? make_chars(w, n, e) : make_bpe(words, n, conf, e);

@@ -185,37 +185,96 @@ static int take_block(struct corpus *c, struct corpus_block **out,
     return failed ? -1 : b != NULL;
 }
 
-/* Find the documents of a block, which is done after an error: 1 or -1. */
-static int find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
-{
-    if (corpus_find_docs(c, b, e) == 0)
-        return 1;
-    corpus_done(c, b);
-    corpus_fail(c, e);
-    return -1;
-}
-
 int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
 {
     const int got = take_block(c, out, e);
 
-    return got > 0 ? find_docs(c, *out, e) : got;
+    if (got <= 0 || corpus_find_docs(c, *out, e) == 0)
+        return got;
+    corpus_done(c, *out);
+    corpus_fail(c, e);
+    return -1;
 }
 
-struct block_work {
+/* What the threads share that work on the blocks. */
+struct working {
     struct corpus *corpus;
-    corpus_block_fn *fn;
-    char *worker;
-    size_t size;
+    const struct corpus_work *work;
     atomic_size_t started; /* workers */
     pthread_mutex_t turn;  /* to take a block */
+
+    pthread_mutex_t lock; /* protects what follows */
+    pthread_cond_t space;
+    bool ready[CORPUS_PLACES]; /* to be written */
+    struct err why[CORPUS_PLACES];
+    int64_t next; /* the block to be written next */
+    bool writing, stop;
+    struct err err;
 };
 
-/* A worker whose block ends inside a document keeps the turn. */
+static void *place_of(const struct corpus_work *w, int64_t seq)
+{
+    return (char *)w->place + (size_t)(seq % CORPUS_PLACES) * w->place_size;
+}
+
+/* With the lock held: write the blocks whose turn it is, unless another thread
+ * is writing. */
+static void write_ready(struct working *s)
+{
+    const struct corpus_work *const w = s->work;
+    int64_t i;
+
+    if (s->writing)
+        return;
+    s->writing = true;
+    while (!s->stop && s->ready[i = s->next % CORPUS_PLACES]) {
+        struct err e = s->why[i];
+        int got = e.kind == ERR_NONE ? 0 : -1;
+
+        pthread_mutex_unlock(&s->lock);
+        if (got == 0 && w->write)
+            got = w->write(w->arg, place_of(w, i), &e);
+        pthread_mutex_lock(&s->lock);
+        s->ready[i] = false;
+        s->next++;
+        s->stop = got != 0;
+        s->err = e;
+        pthread_cond_broadcast(&s->space);
+    }
+    s->writing = false;
+    if (s->stop)
+        corpus_fail(s->corpus, &s->err); /* no thread waits for more */
+}
+
+/* Work on a block when its place is free, unless all stops. */
+static void work_block(struct working *s, void *worker, struct corpus_block *b,
+                       struct err *e)
+{
+    const int64_t seq = b->seq;
+    bool stop;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop && seq >= s->next + CORPUS_PLACES)
+        pthread_cond_wait(&s->space, &s->lock);
+    stop = s->stop;
+    pthread_mutex_unlock(&s->lock);
+    if (!stop && e->kind == ERR_NONE)
+        s->work->find(worker, place_of(s->work, seq), b, e);
+    corpus_done(s->corpus, b);
+    pthread_mutex_lock(&s->lock);
+    s->ready[seq % CORPUS_PLACES] = true;
+    s->why[seq % CORPUS_PLACES] = *e;
+    write_ready(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* A worker whose block ends inside a document may keep the turn. */
 static void work_blocks(void *arg)
 {
-    struct block_work *w = arg;
-    char *worker = w->worker + atomic_fetch_add(&w->started, 1) * w->size;
+    struct working *s = arg;
+    const struct corpus_work *const w = s->work;
+    char *worker =
+        (char *)w->worker + atomic_fetch_add(&s->started, 1) * w->worker_size;
     struct corpus_block *b;
     struct err e = { 0 };
     bool inside = false;
@@ -223,37 +282,37 @@ static void work_blocks(void *arg)
 
     do {
         if (!inside)
-            pthread_mutex_lock(&w->turn);
-        got = take_block(w->corpus, &b, &e);
-        inside = got > 0 && b->next.inside;
+            pthread_mutex_lock(&s->turn);
+        got = take_block(s->corpus, &b, &e);
+        inside = w->whole && got > 0 && b->next.inside;
+        if (got > 0 && w->positions)
+            corpus_find_docs(s->corpus, b, &e);
         if (!inside)
-            pthread_mutex_unlock(&w->turn);
+            pthread_mutex_unlock(&s->turn);
+        if (got > 0 && !w->positions)
+            corpus_find_docs(s->corpus, b, &e);
         if (got > 0)
-            got = find_docs(w->corpus, b, &e);
-        if (got > 0) {
-            got = w->fn(worker, b, &e) < 0 ? -1 : 1;
-            corpus_done(w->corpus, b);
-        }
-    } while (got > 0);
+            work_block(s, worker, b, &e);
+    } while (got > 0 && e.kind == ERR_NONE);
     if (inside)
-        pthread_mutex_unlock(&w->turn);
+        pthread_mutex_unlock(&s->turn);
     if (got < 0)
-        corpus_fail(w->corpus, &e);
+        corpus_fail(s->corpus, &e);
 }
 
-int corpus_blocks(struct corpus *c, corpus_block_fn *fn, void *worker,
-                  size_t size, int n, struct err *e)
+int corpus_work(struct corpus *c, const struct corpus_work *w, struct err *e)
 {
-    struct block_work w = { .corpus = c,
-                            .fn = fn,
-                            .worker = worker,
-                            .size = size,
-                            .turn = PTHREAD_MUTEX_INITIALIZER };
+    struct working s = { .corpus = c,
+                         .work = w,
+                         .turn = PTHREAD_MUTEX_INITIALIZER,
+                         .lock = PTHREAD_MUTEX_INITIALIZER,
+                         .space = PTHREAD_COND_INITIALIZER };
 
-    threads_run(work_blocks, &w, 0, n);
-    if (c->failed)
-        *e = c->why;
-    return c->failed ? -1 : 0;
+    threads_run(work_blocks, &s, 0, w->threads);
+    if (!c->failed || (s.stop && s.err.kind == ERR_NONE))
+        return 0;
+    *e = s.stop ? s.err : c->why;
+    return -1;
 }
 
 void corpus_stats(struct corpus *c, struct corpus_stats *out)
@@ -265,34 +324,45 @@ void corpus_stats(struct corpus *c, struct corpus_stats *out)
 
 enum { DOCUMENT_MAX = 1 << 30 };
 
-/* Add a part to the document, whose text is in *text if it has others. */
-static int add_part(struct corpus_doc *doc, struct buf *text,
-                    const struct corpus_block *b, const struct corpus_doc *part,
-                    struct err *e)
+/* Add a part to the document, whose text is joined if it has several. */
+static int add_part(struct corpus_join *j, const struct corpus_block *b,
+                    const struct corpus_doc *part, struct err *e)
 {
     if (part->begins) {
-        buf_trim(text, 0);
-        *doc = *part;
-        doc->file = b->file;
+        buf_trim(&j->text, 0);
+        j->doc = *part;
+        j->doc.file = b->file;
     }
     if (part->begins && part->ends)
         return 0;
-    if (text->len + part->len > DOCUMENT_MAX)
+    if (j->text.len + part->len > DOCUMENT_MAX)
         return err_set(e, ERR_INPUT,
                        "%s: a document has more than %d MiB; does the input "
                        "need a --separator?",
                        b->file, DOCUMENT_MAX >> 20);
-    buf_add(text, part->text, part->len);
-    doc->text = text->s;
-    doc->len = text->len;
+    buf_add(&j->text, part->text, part->len);
+    j->doc.text = j->text.s;
+    j->doc.len = j->text.len;
     return 0;
+}
+
+int corpus_join(struct corpus_join *j, const struct corpus_block *b,
+                corpus_doc_fn *fn, void *arg, struct err *e)
+{
+    int ret = 0;
+
+    for (size_t i = 0; ret == 0 && i < b->n; i++) {
+        ret = add_part(j, b, &b->doc[i], e);
+        if (ret == 0 && b->doc[i].ends)
+            ret = fn(arg, &j->doc, e);
+    }
+    return ret;
 }
 
 int corpus_each(const struct corpus_conf *conf, corpus_doc_fn *fn, void *arg,
                 struct err *e)
 {
-    struct corpus_doc doc = { 0 };
-    struct buf text = BUF_INIT;
+    struct corpus_join join = CORPUS_JOIN_INIT;
     struct corpus *corpus;
     struct corpus_block *b;
     int got = 0, ret = 0;
@@ -300,15 +370,11 @@ int corpus_each(const struct corpus_conf *conf, corpus_doc_fn *fn, void *arg,
     if (corpus_open(&corpus, conf, e) < 0)
         return -1;
     while (ret == 0 && (got = corpus_next(corpus, &b, e)) > 0) {
-        for (size_t i = 0; ret == 0 && i < b->n; i++) {
-            ret = add_part(&doc, &text, b, &b->doc[i], e);
-            if (ret == 0 && b->doc[i].ends)
-                ret = fn(arg, &doc, e);
-        }
+        ret = corpus_join(&join, b, fn, arg, e);
         corpus_done(corpus, b);
     }
     corpus_close(corpus);
-    buf_clear(&text);
+    buf_clear(&join.text);
     return ret < 0 || got < 0 ? -1 : 0;
 }
 

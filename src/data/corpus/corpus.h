@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/err.h"
 #include "common/http/http.h"
 #include "data/corpus/corpus_files.h"
@@ -108,6 +109,7 @@ struct corpus_block {
     size_t n, room;
     int64_t bad, left_out;        /* lines that were skipped; not chosen */
     struct corpus_place at, next; /* its position, and the one after it */
+    int64_t text_at;              /* bytes of documents before it */
     char *data;                   /* contains the documents */
     size_t size, data_room;
     char *lines; /* a copy of the data, if lines are kept */
@@ -135,15 +137,33 @@ void corpus_stats(struct corpus *, struct corpus_stats *);
 void corpus_close(struct corpus *);
 
 /*
- * Call a function for each block, in n threads at once, with the worker of the
- * thread, an element of an array, until one returns -1.  Blocks that share a
- * document go to one worker, in order.
+ * Work on all blocks, in several threads at once.
+ *
+ *      struct corpus_work w = { .find = count_block, ... };
+ *
+ *      if (corpus_work(corpus, &w, e) < 0)
+ *
+ * Each block is given to find(), with the worker of the thread, an element of
+ * an array.  What that puts into the place, which is one of CORPUS_PLACES, is
+ * given to write(), in the order of the blocks and by one thread at a time.
+ * write() may return 1, enough.  -1 is an error; of several, the first one in
+ * the order of the input is reported.
  */
-typedef int corpus_block_fn(void *worker, const struct corpus_block *,
-                            struct err *);
+enum { CORPUS_PLACES = 64 };
 
-int corpus_blocks(struct corpus *, corpus_block_fn *, void *worker, size_t size,
-                  int n, struct err *);
+struct corpus_work {
+    int (*find)(void *worker, void *place, const struct corpus_block *,
+                struct err *);
+    int (*write)(void *arg, void *place, struct err *); /* or NULL */
+    void *worker, *arg, *place;
+    size_t worker_size, place_size;
+    int threads;
+    bool whole;     /* blocks that share a document go to one worker, in
+                     * order */
+    bool positions; /* each block has its text_at */
+};
+
+int corpus_work(struct corpus *, const struct corpus_work *, struct err *);
 
 /*
  * Call a function for each document, in order, with its parts joined, until it
@@ -153,6 +173,17 @@ typedef int corpus_doc_fn(void *arg, const struct corpus_doc *, struct err *);
 
 int corpus_each(const struct corpus_conf *, corpus_doc_fn *, void *arg,
                 struct err *);
+
+/* The same for the documents that end in a block. */
+struct corpus_join {
+    struct corpus_doc doc;
+    struct buf text; /* of its parts */
+};
+
+#define CORPUS_JOIN_INIT ((struct corpus_join){ .text = BUF_INIT })
+
+int corpus_join(struct corpus_join *, const struct corpus_block *,
+                corpus_doc_fn *, void *arg, struct err *);
 
 /*
  * True for about this share of all documents.  It is decided by a hash of the

@@ -166,6 +166,7 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     }
     pthread_mutex_lock(&c->lock);
     c->finding--;
+    b->text_at = c->stats.text;
     c->stats.text += text;
     c->stats.left_out += b->left_out;
     c->stats.invalid += invalid;

@@ -187,8 +187,10 @@ static void train_doc(struct reading *r, const struct corpus_doc *d)
     hashset_clear(&r->found);
 }
 
-static int train_block(void *arg, const struct corpus_block *b, struct err *e)
+static int train_block(void *arg, void *place, const struct corpus_block *b,
+                       struct err *e)
 {
+    (void)place;
     (void)e;
     for (size_t i = 0; i < b->n; i++)
         train_doc(arg, &b->doc[i]);
@@ -212,7 +214,13 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
         r[i].leak = l;
     ret = corpus_open(&corpus, conf, e);
     if (ret == 0)
-        ret = corpus_blocks(corpus, train_block, r, sizeof *r, n, e);
+        ret = corpus_work(corpus,
+                          &(struct corpus_work){ .find = train_block,
+                                                 .worker = r,
+                                                 .worker_size = sizeof *r,
+                                                 .threads = n,
+                                                 .whole = true },
+                          e);
     corpus_close(corpus);
     for (int i = 0; i < n; i++)
         hashset_clear(&r[i].found);

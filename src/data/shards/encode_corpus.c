@@ -1,8 +1,6 @@
 #include "config.h"
 #include "data/shards/encode_corpus.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,6 @@
 #include "common/num.h"
 #include "common/output/progress.h"
 #include "common/sig.h"
-#include "common/machine/threads.h"
 #include "data/shards/shard.h"
 #include "data/token/chat_template.h"
 
@@ -32,7 +29,6 @@ struct id_range {
 };
 
 struct encoded_block {
-    bool ready;                /* to be written */
     struct corpus_place place; /* after it */
     struct ids ids;            /* packed to the width of the shards */
     struct id_range *range;
@@ -226,19 +222,29 @@ static void pack_ids(struct ids *ids)
     }
 }
 
-static int encode_block(struct encoder *enc, struct clean *rules,
-                        const struct encode_corpus_conf *c,
-                        const struct corpus_block *b, int64_t at,
-                        struct encoded_block *r, struct err *e)
+struct encode_worker {
+    const struct encode_corpus_conf *conf;
+    struct encoder *enc;
+    struct clean rules;
+    int64_t text_at; /* of the first block */
+};
+
+static int encode_block(void *worker, void *place, const struct corpus_block *b,
+                        struct err *e)
 {
+    struct encode_worker *const w = worker;
+    struct encoded_block *const r = place;
+    const struct encode_corpus_conf *const c = w->conf;
+    const int64_t at = w->text_at + b->text_at;
     const bool replace = c->invalid == ENCODE_INVALID_REPLACE ||
                          (c->invalid == ENCODE_INVALID_AUTO && b->json);
     const int flags =
         (replace ? ENCODER_REPLACE : 0) | (c->special ? ENCODER_SPECIAL : 0);
-    const struct block_task t = {
-        enc, c, b, r, flags, c->clean ? rules : NULL
-    };
+    const struct block_task t = { w->enc, c,     b,
+                                  r,      flags, c->clean ? &w->rules : NULL };
 
+    if (sig_caught())
+        return err_set(e, ERR_INTERRUPTED, "interrupted");
     r->place = b->next;
     r->ids.n = 0;
     r->n_ranges = 0;
@@ -259,37 +265,19 @@ static int encode_block(struct encoder *enc, struct clean *rules,
     return 0;
 }
 
-enum { RING = 64, BAR_AFTER = 2 };
+enum { BAR_AFTER = 2 };
 
-/* The state that the threads share. */
 struct encode {
     struct corpus *corpus;
     struct sink *sink;
     const struct encode_corpus_conf *conf;
-
-    pthread_mutex_t take_lock; /* protects text_at and the order of blocks */
-    int64_t text_at;
-
-    pthread_mutex_t lock; /* protects what follows */
-    pthread_cond_t space;
-    struct encoded_block ring[RING];
-    int64_t next; /* the block to be written next */
-    bool writing;
-    atomic_bool stop; /* is also read without the lock */
-    struct err err;
-
-    struct sink_state *state; /* these belong to the thread that writes */
+    struct encoded_block place[CORPUS_PLACES];
+    struct sink_state *state;
     int64_t *by_subset;
     struct progress bar;
     bool bar_open;
     int64_t bar_at;
     double begin;
-};
-
-struct encode_worker {
-    struct encode *all;
-    struct encoder *enc;
-    struct clean rules;
 };
 
 /* Show a progress bar if the work takes more than a moment. */
@@ -313,10 +301,15 @@ static void show_progress(struct encode *all)
     progress_at(&all->bar, (long)(s.taken >> 20), text);
 }
 
-/* Returns 1 if there are enough tokens. */
-static int write_block(struct encode *all, const struct encoded_block *r,
-                       struct err *e)
+static bool has_enough(const struct encode *all)
 {
+    return all->conf->tokens > 0 && all->state->tokens >= all->conf->tokens;
+}
+
+static int write_block(void *arg, void *place, struct err *e)
+{
+    struct encode *const all = arg;
+    const struct encoded_block *const r = place;
     struct sink_state *const s = all->state;
     const int64_t most = all->conf->tokens;
     const char *p = (const char *)r->ids.id;
@@ -341,139 +334,44 @@ static int write_block(struct encode *all, const struct encoded_block *r,
     for (int i = 0; i < CLEAN_RULES; i++)
         s->dropped[i] += r->dropped[i];
     show_progress(all);
-    if (most > 0 && s->tokens >= most)
+    if (has_enough(all))
         return 1;
     return sink_due(all->sink) ? sink_save_state(all->sink, s, e) : 0;
 }
 
-/* With the lock held: write the blocks whose turn it is, unless another thread
- * is writing. */
-static void write_ready(struct encode *all)
-{
-    struct encoded_block *r;
-
-    if (all->writing)
-        return;
-    all->writing = true;
-    while (!all->stop && (r = &all->ring[all->next % RING])->ready) {
-        struct err e = { 0 };
-        int got;
-
-        pthread_mutex_unlock(&all->lock);
-        got = write_block(all, r, &e);
-        pthread_mutex_lock(&all->lock);
-        r->ready = false;
-        all->next++;
-        if (got != 0)
-            all->stop = true;
-        if (got < 0)
-            all->err = e;
-        pthread_cond_broadcast(&all->space);
-    }
-    all->writing = false;
-}
-
-/* Wait for the place of a block in the ring; NULL if all stops. */
-static struct encoded_block *begin_block(struct encode *all, int64_t seq)
-{
-    bool stop;
-
-    pthread_mutex_lock(&all->lock);
-    while (!all->stop && seq >= all->next + RING)
-        pthread_cond_wait(&all->space, &all->lock);
-    stop = all->stop;
-    pthread_mutex_unlock(&all->lock);
-    return stop ? NULL : &all->ring[seq % RING];
-}
-
-static void end_block(struct encode *all, struct encoded_block *r)
-{
-    pthread_mutex_lock(&all->lock);
-    r->ready = true;
-    write_ready(all);
-    pthread_mutex_unlock(&all->lock);
-}
-
-/* Stop all threads because a block could not be encoded.  If the input ends
- * here because of a server, what was read is still encoded. */
-static void fail(struct encode *all, const struct err *e)
-{
-    pthread_mutex_lock(&all->lock);
-    if (!all->stop)
-        all->err = *e;
-    all->stop = all->stop || e->kind != ERR_REMOTE;
-    pthread_cond_broadcast(&all->space);
-    pthread_mutex_unlock(&all->lock);
-}
-
-/* The next block, and the position of its text in the input. */
-static int take_block(struct encode *all, struct corpus_block **b, int64_t *at,
-                      struct err *e)
-{
-    int got;
-
-    pthread_mutex_lock(&all->take_lock);
-    got = corpus_next(all->corpus, b, e);
-    *at = all->text_at;
-    for (size_t i = 0; got > 0 && i < (*b)->n; i++)
-        all->text_at += (int64_t)(*b)->doc[i].len;
-    pthread_mutex_unlock(&all->take_lock);
-    return got;
-}
-
-static void encode_blocks(void *arg)
-{
-    struct encode_worker *w = arg;
-    struct encode *all = w->all;
-    struct err e = { 0 };
-
-    while (!all->stop && !sig_caught()) {
-        struct encoded_block *r = NULL;
-        struct corpus_block *b;
-        int64_t at;
-        int got = take_block(all, &b, &at, &e);
-
-        if (got == 0 || (e.kind == ERR_INTERRUPTED && sig_caught()))
-            break;
-        if (got > 0) {
-            r = begin_block(all, b->seq);
-            if (r)
-                got = encode_block(w->enc, &w->rules, all->conf, b, at, r, &e);
-            corpus_done(all->corpus, b);
-        }
-        if (got < 0)
-            fail(all, &e);
-        if (got < 0 || !r)
-            break;
-        end_block(all, r);
-    }
-}
-
 static int run_threads(struct encode *all, struct err *e)
 {
-    const struct tokenizer *t = all->conf->tokenizer;
-    const int n = all->conf->threads;
-    struct encode_worker *w = xcalloc((size_t)n, sizeof *w);
-    struct piece_cache *cache = piece_cache_new(t);
+    const struct encode_corpus_conf *const conf = all->conf;
+    const size_t n = (size_t)conf->threads;
+    struct encode_worker *w = xcalloc(n, sizeof *w);
+    struct piece_cache *cache = piece_cache_new(conf->tokenizer);
+    const struct corpus_work work = { .find = encode_block,
+                                      .write = write_block,
+                                      .worker = w,
+                                      .arg = all,
+                                      .place = all->place,
+                                      .worker_size = sizeof *w,
+                                      .place_size = sizeof *all->place,
+                                      .threads = conf->threads,
+                                      .positions = conf->text > 0 };
+    int ret;
 
-    for (int i = 0; i < n; i++) {
-        w[i] = (struct encode_worker){ .all = all,
-                                       .enc = encoder_new(t, cache, 0) };
-        if (all->conf->clean)
-            w[i].rules = *all->conf->clean;
+    for (size_t i = 0; i < n; i++) {
+        w[i].conf = conf;
+        w[i].text_at = all->state->text;
+        w[i].enc = encoder_new(conf->tokenizer, cache, 0);
+        if (conf->clean)
+            w[i].rules = *conf->clean;
     }
-    threads_run(encode_blocks, w, sizeof *w, n);
-    for (int i = 0; i < n; i++) {
+    ret = corpus_work(all->corpus, &work, e);
+    for (size_t i = 0; i < n; i++) {
         encoder_free(w[i].enc);
-        if (all->conf->clean)
+        if (conf->clean)
             clean_clear(&w[i].rules);
     }
     piece_cache_free(cache);
     free(w);
-    if (all->err.kind == ERR_NONE)
-        return 0;
-    *e = all->err;
-    return -1;
+    return ret;
 }
 
 /* Save the progress when a signal or a lost server ends the work early.  *e has
@@ -481,7 +379,7 @@ static int run_threads(struct encode *all, struct err *e)
 static int stop_early(struct encode *all, struct err *e)
 {
     const int64_t tokens = all->state->tokens;
-    const bool signalled = e->kind == ERR_NONE;
+    const bool signalled = e->kind != ERR_REMOTE;
     struct err why = { 0 };
     char n[NUM_TEXT];
 
@@ -514,25 +412,21 @@ int encode_corpus(struct corpus *corpus, struct sink *sink,
         .corpus = corpus,
         .sink = sink,
         .conf = conf,
-        .take_lock = PTHREAD_MUTEX_INITIALIZER,
-        .lock = PTHREAD_MUTEX_INITIALIZER,
-        .space = PTHREAD_COND_INITIALIZER,
-        .text_at = state->text,
         .state = state,
         .by_subset = by_subset,
         .begin = clock_mono(),
     };
-    int got;
+    int got = run_threads(&all, e);
 
-    got = run_threads(&all, e);
     if (all.bar_open)
         progress_close(&all.bar);
-    if ((got == 0 && sig_caught() && !all.stop) ||
-        (got < 0 && e->kind == ERR_REMOTE))
+    if ((got < 0 && e->kind == ERR_REMOTE) ||
+        (sig_caught() && !has_enough(&all) &&
+         (got == 0 || e->kind == ERR_INTERRUPTED)))
         got = stop_early(&all, e);
-    for (int i = 0; i < RING; i++) {
-        ids_clear(&all.ring[i].ids);
-        free(all.ring[i].range);
+    for (int i = 0; i < CORPUS_PLACES; i++) {
+        ids_clear(&all.place[i].ids);
+        free(all.place[i].range);
     }
     return got;
 }

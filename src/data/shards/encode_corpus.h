@@ -15,10 +15,9 @@
  *
  *      got = encode_corpus(corpus, sink, &conf, &state, by_subset, e);
  *
- * Each thread takes a block of documents, encodes it, and puts the ids into a
- * ring in the order of the input.  The thread that completes the next block in
- * order writes all blocks that are ready.  So the shards do not depend on the
- * number of threads, and only a few blocks are in memory.
+ * Threads encode the blocks of the corpus, and the ids are written in the order
+ * of the input (corpus_work()), so the shards do not depend on the number of
+ * threads, and only a few blocks are in memory.
  *
  * Encoding ends at the end of the input, after conf.tokens tokens, at an error,
  * or at a signal.  After a signal the progress is saved (sink.h), and the error
