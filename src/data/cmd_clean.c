@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/confine.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/output/emit.h"
@@ -20,6 +21,7 @@
 static const char *rules, *output = "-";
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double keep_dropped;
+static int threads;
 static struct table_style style;
 
 static const struct opt clean_opts[] = {
@@ -30,58 +32,128 @@ static const struct opt clean_opts[] = {
     { 0, "keep-dropped", "share", OPT_REAL, &keep_dropped,
       "write SHARE of the dropped documents to FILE.dropped",
       .range = { 0, 1 } },
+    { 'j', "threads", "count", OPT_INT, &threads,
+      "clean with COUNT threads (default: one per processor)",
+      .range = { 0, 1024 } },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
 };
 
-struct cleaning {
-    struct clean rules;
-    struct corpus_writer out, dropped;
+/* What the rules make of the documents that end in a block. */
+struct cleaned {
+    struct buf out, dropped;          /* lines to write */
     int64_t kept, count[CLEAN_RULES]; /* documents, or lines */
 };
 
+struct cleaning {
+    struct clean rules;
+    struct corpus_writer out, dropped;
+    struct cleaned all, place[CORPUS_PLACES];
+};
+
+struct clean_worker {
+    const struct cleaning *cleaning;
+    struct clean rules;
+    struct corpus_join join;
+    struct cleaned *to;
+};
+
 /* Write a document after the rule that drops it, and what that compares. */
-static int write_dropped(struct corpus_writer *w, const struct corpus_doc *d,
-                         int rule, double value)
+static void add_dropped(struct buf *lines, const struct corpus_doc *d, int rule,
+                        double value)
 {
-    struct buf line = BUF_INIT;
-    struct emit o = { .b = &line };
-    int ret;
+    struct emit o = { .b = lines };
 
     emit_object(&o, NULL);
     emit_text(&o, "rule", clean_name[rule]);
     emit_real(&o, "value", value);
     if (d->whole) {
-        buf_char(&line, ',');
-        buf_add(&line, d->whole + 1, d->whole_len - 1);
+        buf_char(lines, ',');
+        buf_add(lines, d->whole + 1, d->whole_len - 1);
     } else {
         emit_bytes(&o, "text", d->text, d->len);
         emit_object_end(&o);
     }
-    ret = corpus_write(
-        w, &(struct corpus_doc){ .whole = line.s, .whole_len = line.len }, NULL,
-        0);
-    buf_clear(&line);
-    return ret;
+    buf_char(lines, '\n');
 }
 
 static int clean_doc(void *arg, const struct corpus_doc *d, struct err *e)
 {
-    struct cleaning *c = arg;
+    struct clean_worker *w = arg;
     const char *text = d->text;
     size_t n = d->len;
     double value;
-    const int rule = clean_test(&c->rules, &text, &n, &value, c->count);
+    const int rule = clean_test(&w->rules, &text, &n, &value, w->to->count);
 
     (void)e;
-    if (rule < 0) {
-        c->kept++;
-        return corpus_write(&c->out, d, text == d->text ? NULL : text, n);
+    w->to->kept += rule < 0;
+    if (rule < 0)
+        corpus_writer_line(&w->cleaning->out, &w->to->out, d,
+                           text == d->text ? NULL : text, n);
+    else if (corpus_doc_in_share(d, keep_dropped))
+        add_dropped(&w->to->dropped, d, rule, value);
+    return 0;
+}
+
+static int clean_block(void *worker, void *place, const struct corpus_block *b,
+                       struct err *e)
+{
+    struct clean_worker *w = worker;
+
+    w->to = place;
+    w->to->kept = 0;
+    memset(w->to->count, 0, sizeof w->to->count);
+    return corpus_join(&w->join, b, clean_doc, w, e);
+}
+
+static int write_cleaned(void *arg, void *place, struct err *e)
+{
+    struct cleaning *c = arg;
+    struct cleaned *p = place;
+
+    (void)e;
+    c->all.kept += p->kept;
+    for (int i = 0; i < CLEAN_RULES; i++)
+        c->all.count[i] += p->count[i];
+    return corpus_writer_add(&c->out, &p->out) ||
+           (keep_dropped > 0 && corpus_writer_add(&c->dropped, &p->dropped));
+}
+
+static int run_threads(struct cleaning *c, const struct corpus_conf *conf,
+                       struct err *e)
+{
+    const int n = threads ? threads : cores_processors();
+    struct clean_worker *w = xcalloc((size_t)n, sizeof *w);
+    const struct corpus_work work = { .find = clean_block,
+                                      .write = write_cleaned,
+                                      .worker = w,
+                                      .arg = c,
+                                      .place = c->place,
+                                      .worker_size = sizeof *w,
+                                      .place_size = sizeof *c->place,
+                                      .threads = n,
+                                      .whole = true };
+    struct corpus *corpus = NULL;
+    int ret = corpus_open(&corpus, conf, e);
+
+    for (int i = 0; i < CORPUS_PLACES; i++)
+        c->place[i].out = c->place[i].dropped = BUF_INIT;
+    for (int i = 0; i < n; i++)
+        w[i] = (struct clean_worker){ c, c->rules, CORPUS_JOIN_INIT, NULL };
+    if (ret == 0)
+        ret = corpus_work(corpus, &work, e);
+    corpus_close(corpus);
+    for (int i = 0; i < n; i++) {
+        clean_clear(&w[i].rules);
+        buf_clear(&w[i].join.text);
     }
-    return corpus_doc_in_share(d, keep_dropped)
-               ? write_dropped(&c->dropped, d, rule, value)
-               : 0;
+    for (int i = 0; i < CORPUS_PLACES; i++) {
+        buf_clear(&c->place[i].out);
+        buf_clear(&c->place[i].dropped);
+    }
+    free(w);
+    return ret;
 }
 
 static int print_counts(const struct cleaning *c, struct err *e)
@@ -93,11 +165,11 @@ static int print_counts(const struct cleaning *c, struct err *e)
         if (isnan(c->rules.limit[i]))
             continue;
         table_text(&t, clean_name[i]);
-        table_int_or_none(&t, clean_is_of_lines(i) ? -1 : c->count[i]);
-        table_int_or_none(&t, clean_is_of_lines(i) ? c->count[i] : -1);
+        table_int_or_none(&t, clean_is_of_lines(i) ? -1 : c->all.count[i]);
+        table_int_or_none(&t, clean_is_of_lines(i) ? c->all.count[i] : -1);
     }
     table_text(&t, "kept");
-    table_int(&t, c->kept);
+    table_int(&t, c->all.kept);
     table_none(&t);
     return table_finish(&t, 0, &style, e);
 }
@@ -114,7 +186,7 @@ static int clean_corpus(struct cleaning *c, struct corpus_conf *conf,
     free(path);
     if (ret < 0)
         return -1;
-    ret = corpus_each(conf, clean_doc, c, e);
+    ret = run_threads(c, conf, e);
     if (keep_dropped > 0)
         ret = corpus_writer_close(&c->dropped, ret, e);
     ret = corpus_writer_close(&c->out, ret, e);
@@ -136,7 +208,6 @@ static int clean_main(int argc, char **argv, struct err *e)
         return -1;
     confine_output(output, download_any(argv, argc));
     ret = clean_corpus(&c, &conf, e);
-    clean_clear(&c.rules);
     return ret;
 }
 

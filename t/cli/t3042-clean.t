@@ -163,6 +163,61 @@ $(head -1 invalid.jsonl)
 END
 ok $? "a document that is kept keeps its bytes"
 
+# threads: the same bytes in the same order
+for i in 1 2 3 4 5; do cat many.jsonl; done >more.jsonl
+{ words 200000 each; printf '%%'; cat many.jsonl; printf '%%'; words 90000; } \
+    >more.txt
+# threaded NAME OPTION... FILE: what clean writes, prints and drops does not
+# depend on the number of threads
+threaded() {
+    name=$1
+    shift
+    for n in 1 2 7; do
+        gdata clean -q -j$n --keep-dropped 0.5 -o "$name.$n" "$@" \
+            >"$name.$n.counts" 2>err || return 1
+    done
+    for n in 2 7; do
+        cmp "$name.1" "$name.$n" && cmp "$name.1.counts" "$name.$n.counts" &&
+            cmp "$name.1.dropped" "$name.$n.dropped" || return 1
+    done
+}
+check "any number of threads writes the same" threaded fineweb \
+    -r "$top/conf/clean-fineweb.ini" more.jsonl
+test "$(wc -c <more.jsonl)" -gt 1500000
+ok $? "the text has several blocks"
+check "any number of threads removes the same lines" threaded c4 \
+    -r "$top/conf/clean-c4.ini" more.jsonl
+check "documents of several parts are the same with threads" threaded parts \
+    -r three.ini --separator % more.txt
+head -c 900000 more.jsonl | sed '$d' >bad.jsonl
+echo '{"text": 7}' >>bad.jsonl
+tail -c 900000 more.jsonl | sed 1d >>bad.jsonl
+echo '{"text": 8}' >>bad.jsonl
+for n in 1 7; do
+    gdata clean -j$n --bad stop -r three.ini bad.jsonl >bad.$n 2>bad.$n.err
+done
+is "$?/$(cat bad.7.err)" "1/$(cat bad.1.err)" \
+    "the first error of the input is reported"
+cmp -s bad.1 bad.7 && test -s bad.1
+ok $? "what comes before an error is the same"
+again() {
+    gdata clean -q -j3 -r three.ini -o again.want more.jsonl >out 2>err
+    for at in 1 2 5; do
+        echo old >again.out
+        strace -f -qq -e trace=write -e inject=write:signal=KILL:when=$at \
+            -o /dev/null gdata clean -q -j3 -r three.ini -o again.out \
+            more.jsonl >out 2>&1
+        test "$(cat again.out)" = old || return 1
+    done
+    gdata clean -q -j3 -r three.ini -o again.out more.jsonl >out 2>err &&
+        cmp again.out again.want
+}
+if strace -o /dev/null true 2>/dev/null; then
+    check "a killed clean leaves the old file, and begins again" again
+else
+    skip "a killed clean leaves the old file, and begins again" "no strace"
+fi
+
 # encode --clean: the same documents straight into shards
 gopher=$top/conf/clean-gopher.ini
 sed 's/end\./{ end./' many.jsonl | head -100 >c4.jsonl

@@ -6,6 +6,8 @@
 #include "common/output/pager.h"
 #include "data/corpus/jsonl.h"
 
+enum { KEEP = 4 << 20 }; /* larger buffers are freed */
+
 int corpus_writer_open(struct corpus_writer *w, const char *output,
                        struct corpus_conf *conf, struct err *e)
 {
@@ -20,23 +22,36 @@ int corpus_writer_open(struct corpus_writer *w, const char *output,
     return 0;
 }
 
+void corpus_writer_line(const struct corpus_writer *w, struct buf *line,
+                        const struct corpus_doc *d, const char *text, size_t n)
+{
+    if (!d->whole) {
+        jsonl_write(line, text ? text : d->text, text ? n : d->len);
+    } else if (text) {
+        jsonl_replace(line, d->whole, d->whole_len, w->field, text, n);
+    } else {
+        buf_add(line, d->whole, d->whole_len);
+        buf_char(line, '\n');
+    }
+}
+
+int corpus_writer_add(struct corpus_writer *w, struct buf *lines)
+{
+    if (w->fp == stdout) /* which may be a terminal */
+        pager_data(lines->s, lines->len, ERR_IGNORED);
+    else
+        fwrite(lines->s, 1, lines->len, w->fp);
+    if (lines->room > KEEP)
+        buf_clear(lines);
+    buf_trim(lines, 0);
+    return ferror(w->fp) != 0;
+}
+
 int corpus_write(struct corpus_writer *w, const struct corpus_doc *d,
                  const char *text, size_t n)
 {
-    buf_trim(&w->line, 0);
-    if (!d->whole) {
-        jsonl_write(&w->line, text ? text : d->text, text ? n : d->len);
-    } else if (text) {
-        jsonl_replace(&w->line, d->whole, d->whole_len, w->field, text, n);
-    } else {
-        buf_add(&w->line, d->whole, d->whole_len);
-        buf_char(&w->line, '\n');
-    }
-    if (w->fp == stdout) /* which may be a terminal */
-        pager_data(w->line.s, w->line.len, ERR_IGNORED);
-    else
-        fwrite(w->line.s, 1, w->line.len, w->fp);
-    return ferror(w->fp) != 0;
+    corpus_writer_line(w, &w->line, d, text, n);
+    return corpus_writer_add(w, &w->line);
 }
 
 int corpus_writer_close(struct corpus_writer *w, int ret, struct err *e)
