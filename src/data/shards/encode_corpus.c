@@ -36,13 +36,15 @@ struct encoded_block {
     int64_t documents, bad, text, dropped[CLEAN_RULES];
 };
 
-struct block_task {
-    struct encoder *enc;
+/* What a thread encodes with, and its block. */
+struct encode_worker {
     const struct encode_corpus_conf *conf;
+    struct encoder *enc;
+    struct clean rules;
+    int64_t text_at; /* of the first block */
     const struct corpus_block *from;
     struct encoded_block *to;
     int flags; /* of the encoder */
-    struct clean *rules;
 };
 
 /* Where the tail begins that is held out for validation, and for a test. */
@@ -87,18 +89,17 @@ static void add_range(struct encoded_block *r, size_t n, int subset)
         (struct id_range){ n, subset };
 }
 
-static void add_eot(const struct block_task *t)
+static void add_eot(struct encode_worker *w)
 {
-    ids_add(&t->to->ids, tokenizer_eot(t->conf->tokenizer) |
-                             (t->conf->chat ? SHARD_UNSCORED : 0));
+    ids_add(&w->to->ids, tokenizer_eot(w->conf->tokenizer) |
+                             (w->conf->chat ? SHARD_UNSCORED : 0));
 }
 
 /* The messages are as jsonl_row() has left them. */
-static size_t encode_chat(const struct block_task *t, const char *text,
-                          size_t n)
+static size_t encode_chat(struct encode_worker *w, const char *text, size_t n)
 {
-    const struct chat_template *c = t->conf->chat;
-    struct ids *ids = &t->to->ids;
+    const struct chat_template *c = w->conf->chat;
+    struct ids *ids = &w->to->ids;
     size_t left_out = 0;
 
     chat_template_begin(c, SHARD_UNSCORED, ids);
@@ -106,28 +107,28 @@ static size_t encode_chat(const struct block_task *t, const char *text,
         const char *role = text, *content = role + strlen(role) + 1;
 
         n = strlen(content);
-        left_out += chat_template_message(c, t->enc, role, content, n,
+        left_out += chat_template_message(c, w->enc, role, content, n,
                                           SHARD_UNSCORED, ids);
         text = content + n + 1;
     }
     return left_out;
 }
 
-static int encode_text(const struct block_task *t, const struct corpus_doc *d,
+static int encode_text(struct encode_worker *w, const struct corpus_doc *d,
                        const char *text, size_t n, struct err *e)
 {
     const bool begins = d->begins && text == d->text;
-    const int flags = t->flags | (begins ? 0 : ENCODER_CONTINUE);
+    const int flags = w->flags | (begins ? 0 : ENCODER_CONTINUE);
     size_t left_out;
 
-    encoder_flags(t->enc, flags);
-    left_out = t->conf->chat ? encode_chat(t, text, n)
-                             : encoder_run(t->enc, text, n, &t->to->ids);
+    encoder_flags(w->enc, flags);
+    left_out = w->conf->chat ? encode_chat(w, text, n)
+                             : encoder_run(w->enc, text, n, &w->to->ids);
     if (left_out > 0)
         return err_set(e, ERR_INPUT,
                        "%s:%lld: the tokenizer has no id for %zu characters "
                        "of this document",
-                       t->from->file, (long long)d->line, left_out);
+                       w->from->file, (long long)d->line, left_out);
     return 0;
 }
 
@@ -136,12 +137,12 @@ static int encode_text(const struct block_task *t, const struct corpus_doc *d,
  * ends and the next begins.  Returns the length of the first part, or 0 if the
  * n bytes of text at position `at` belong to one subset.
  */
-static size_t first_part(const struct block_task *t, const char *text, size_t n,
+static size_t first_part(struct encode_worker *w, const char *text, size_t n,
                          int64_t at)
 {
-    const int64_t ends[] = { val_from(t->conf), test_from(t->conf) };
+    const int64_t ends[] = { val_from(w->conf), test_from(w->conf) };
 
-    if (t->conf->text == 0 || t->from->json)
+    if (w->conf->text == 0 || w->from->json)
         return 0;
     for (size_t i = 0; i < 2; i++) {
         const int64_t left = ends[i] - at;
@@ -158,55 +159,56 @@ static size_t first_part(const struct block_task *t, const char *text, size_t n,
 }
 
 /* The subset of a document, or ENCODE_SAME if it began in the block before. */
-static int subset_of(const struct block_task *t, const struct corpus_doc *d,
+static int subset_of(struct encode_worker *w, const struct corpus_doc *d,
                      int64_t at)
 {
-    if (t->conf->text > 0 && (d->begins || !t->from->json))
-        return subset_at(t->conf, at);
-    return d->begins ? subset_of_hash(t->conf, d) : ENCODE_SAME;
+    if (w->conf->text > 0 && (d->begins || !w->from->json))
+        return subset_at(w->conf, at);
+    return d->begins ? subset_of_hash(w->conf, d) : ENCODE_SAME;
 }
 
 /* Is the document dropped by a rule?  1, -1, or 0, with what remains of it. */
-static int drop_doc(const struct block_task *t, struct corpus_doc *d,
+static int drop_doc(struct encode_worker *w, struct corpus_doc *d,
                     struct err *e)
 {
     double value;
 
-    if (!t->rules)
+    if (!w->conf->clean)
         return 0;
     if (!d->begins || !d->ends)
         return err_set(e, ERR_INPUT,
                        "%s:%lld: this document is too long for --clean; "
                        "gdata clean writes it as JSON Lines",
-                       t->from->file, (long long)d->line);
-    return clean_test(t->rules, &d->text, &d->len, &value, t->to->dropped) >= 0;
+                       w->from->file, (long long)d->line);
+    return clean_test(&w->rules, &d->text, &d->len, &value, w->to->dropped) >=
+           0;
 }
 
-static int encode_doc(const struct block_task *t, const struct corpus_doc *d,
+static int encode_doc(struct encode_worker *w, const struct corpus_doc *d,
                       int64_t at, struct err *e)
 {
-    const enum encode_eot eot = t->conf->eot;
-    struct encoded_block *const r = t->to;
-    int subset = subset_of(t, d, at);
+    const enum encode_eot eot = w->conf->eot;
+    struct encoded_block *const r = w->to;
+    int subset = subset_of(w, d, at);
     const char *text = d->text;
     size_t n = d->len, begin = r->ids.n, k;
 
     if (d->begins && eot == ENCODE_EOT_FIRST)
-        add_eot(t);
-    while ((k = first_part(t, text, n, at)) > 0) {
-        if (encode_text(t, d, text, k, e) < 0)
+        add_eot(w);
+    while ((k = first_part(w, text, n, at)) > 0) {
+        if (encode_text(w, d, text, k, e) < 0)
             return -1;
         add_range(r, r->ids.n - begin, subset);
         begin = r->ids.n;
         text += k;
         n -= k;
         at += (int64_t)k;
-        subset = subset_at(t->conf, at);
+        subset = subset_at(w->conf, at);
     }
-    if (encode_text(t, d, text, n, e) < 0)
+    if (encode_text(w, d, text, n, e) < 0)
         return -1;
     if (d->ends && eot == ENCODE_EOT_LAST)
-        add_eot(t);
+        add_eot(w);
     add_range(r, r->ids.n - begin, subset);
     r->documents += d->ends;
     return 0;
@@ -222,13 +224,6 @@ static void pack_ids(struct ids *ids)
     }
 }
 
-struct encode_worker {
-    const struct encode_corpus_conf *conf;
-    struct encoder *enc;
-    struct clean rules;
-    int64_t text_at; /* of the first block */
-};
-
 static int encode_block(void *worker, void *place, const struct corpus_block *b,
                         struct err *e)
 {
@@ -238,11 +233,11 @@ static int encode_block(void *worker, void *place, const struct corpus_block *b,
     const int64_t at = w->text_at + b->text_at;
     const bool replace = c->invalid == ENCODE_INVALID_REPLACE ||
                          (c->invalid == ENCODE_INVALID_AUTO && b->json);
-    const int flags =
-        (replace ? ENCODER_REPLACE : 0) | (c->special ? ENCODER_SPECIAL : 0);
-    const struct block_task t = { w->enc, c,     b,
-                                  r,      flags, c->clean ? &w->rules : NULL };
 
+    w->from = b;
+    w->to = r;
+    w->flags =
+        (replace ? ENCODER_REPLACE : 0) | (c->special ? ENCODER_SPECIAL : 0);
     if (sig_caught())
         return err_set(e, ERR_INTERRUPTED, "interrupted");
     r->place = b->next;
@@ -254,9 +249,9 @@ static int encode_block(void *worker, void *place, const struct corpus_block *b,
     memset(r->dropped, 0, sizeof r->dropped);
     for (size_t i = 0; i < b->n; i++) {
         struct corpus_doc doc = b->doc[i];
-        const int drops = drop_doc(&t, &doc, e);
+        const int drops = drop_doc(w, &doc, e);
 
-        if (drops < 0 || (!drops && encode_doc(&t, &doc, at + r->text, e) < 0))
+        if (drops < 0 || (!drops && encode_doc(w, &doc, at + r->text, e) < 0))
             return -1;
         r->text += (int64_t)b->doc[i].len;
     }
