@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/opt.h"
 #include "common/sha256.h"
 
 /*

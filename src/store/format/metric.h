@@ -6,6 +6,7 @@
 
 #include "common/err.h"
 #include "store/format/info.h"
+#include "store/format/rewind.h"
 
 /*
  * metric - read the file of one metric, and add points to it

@@ -3,6 +3,8 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "store/format/tfevents.h"
+#include "store/write/point_queue.h"
 
 /*
  * writer - the thread that writes a run's points, parameters and tags

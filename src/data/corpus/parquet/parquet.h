@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/corpus/parquet/parquet_decode.h"
 #include "data/corpus/parquet/parquet_footer.h"
 
 /*
