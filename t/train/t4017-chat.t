@@ -103,25 +103,25 @@ steps = 200
 [checkpoint]
 every = 100
 I
-# row FILE N: the N-th row of the embedding in a checkpoint, 64 numbers
-row() {
+# rows FILE N COUNT: rows of the embedding in a checkpoint, 64 numbers each
+rows() {
     head=$(od -An -t u4 -N 4 "$1" | tr -d ' ')
     from=$(dd if="$1" bs=1 skip=8 count="$head" 2>/dev/null |
         sed 's/.*"wte.weight":{[^}]*"data_offsets":\[\([0-9]*\),.*/\1/')
-    od -An -v -t f4 -w256 -N 256 -j $((8 + head + from + 256 * $2)) "$1"
+    od -An -v -t f4 -w256 -N $((256 * $3)) -j $((8 + head + from + 256 * $2)) "$1"
 }
 model() { echo "$(gtrack where "$1")/artifacts/checkpoints/step-$2/model.safetensors"; }
 gtrain -q --config chat.ini -n same --set optim.lr=0 --set train.stop_at=1 >out 2>&1
 is "$?$(grep -c 'warning' out)" 00 "a model gains ids" "$(cat out)"
-for i in $(seq 0 259); do row "$(model base 00000020)" "$i"; done |
+rows "$(model base 00000020)" 0 260 |
     awk '{ for (i = 1; i <= NF; i++) sum[i] += $i / 260 }
         END { for (i = 1; i <= 64; i++) print sum[i] }' >mean
 for i in 260 261; do
-    row "$(model same 00000001)" $i | tr -s ' ' '\n' | sed 1d | paste - mean |
+    rows "$(model same 00000001)" $i 1 | tr -s ' ' '\n' | sed 1d | paste - mean |
         awk '{ d = $1 - $2; if (d * d > 1e-12) bad = 1 } END { exit bad }'
     ok $? "new id $i begins as the mean of the others"
 done
-is "$(row "$(model same 00000001)" 5)" "$(row "$(model base 00000020)" 5)" \
+is "$(rows "$(model same 00000001)" 5 1)" "$(rows "$(model base 00000020)" 5 1)" \
     "the others stay as they were"
 
 # ---- finetuning
