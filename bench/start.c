@@ -17,7 +17,6 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "trainer/checkpoint/checkpoint_copy.h"
 #include "trainer/model/resolve.h"
 
 static int write_windows(const char *folder, const char *name,

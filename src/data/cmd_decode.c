@@ -12,7 +12,6 @@
 #include "common/output/pager.h"
 #include "common/save.h"
 #include "data/corpus/jsonl.h"
-#include "data/shards/decoder.h"
 #include "data/shards/lock.h"
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"

@@ -9,8 +9,8 @@
 #include "common/machine/threads.h"
 #include "plot/expression.h"
 #include "plot/smooth_choice.h"
-#include "store/query/find_key.h"
 #include "store/query/differ.h"
+#include "store/query/run_value.h"
 
 /* A panel being drawn. */
 struct drawing {

@@ -22,7 +22,7 @@
 #include "plot/figures.h"
 #include "plot/history.h"
 #include "store/query/differ.h"
-#include "store/query/find_key.h"
+#include "store/query/run_value.h"
 #include "store/read/run_rate.h"
 
 struct point {

@@ -7,6 +7,5 @@ src_sweep_libsweep_a_SOURCES = \
 	%D%/sweep_next.c \
 	%D%/sweep_report.c \
 	%D%/sweep_run.c \
-	%D%/sweep_text.c \
 	%D%/sweep_tpe.c \
 	%D%/sweep_wandb.c

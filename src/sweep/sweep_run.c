@@ -14,7 +14,6 @@
 #include "common/save.h"
 #include "store/alert/alert_list.h"
 #include "store/read/run_rate.h"
-#include "store/write/claimed_run.h"
 #include "store/write/stored_run.h"
 
 char *sweep_run_cell_path(const struct sweep_run *s, size_t cell,

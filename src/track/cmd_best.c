@@ -13,7 +13,7 @@
 #include "common/stats/student.h"
 #include "store/analysis/paired_runs.h"
 #include "store/query/differ.h"
-#include "store/query/find_key.h"
+#include "store/query/run_value.h"
 #include "store/read/run_rate.h"
 #include "store/read/runs.h"
 #include "track/runs/auto_columns.h"

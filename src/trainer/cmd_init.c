@@ -21,7 +21,7 @@
 #include "data/corpus/corpus.h"
 #include "kernels/dev.h"
 #include "trainer/device/hardware.h"
-#include "trainer/ranks/local_ranks.h"
+#include "trainer/ranks/launch.h"
 
 static const char *output;
 static struct corpus_opts input = CORPUS_OPTS_INIT;

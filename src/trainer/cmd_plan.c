@@ -18,7 +18,7 @@
 #include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
 #include "trainer/plan/plan_tables.h"
-#include "trainer/ranks/rank_memory.h"
+#include "trainer/ranks/parallel.h"
 #include "trainer/sweep_cells.h"
 
 static const char *config;

@@ -23,7 +23,6 @@
 #include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/plan/plan_step.h"
 #include "trainer/ranks/launch.h"
-#include "trainer/ranks/local_ranks.h"
 #include "trainer/settings/settings.h"
 #include "trainer/training/train.h"
 

@@ -5,11 +5,8 @@
  * with: src/trainer/convert/convert.c
  * with: src/trainer/convert/convert_hf.c
  * with: src/trainer/convert/convert_hf_config.c
- * with: src/trainer/convert/convert_hf_rope.c
  * with: src/trainer/convert/convert_llmc.c
- * with: src/trainer/model/rope_scaling.c
  * with: src/trainer/model/tensors.c
- * with: src/trainer/settings/recipe.c
  * with: src/trainer/settings/settings.c
  */
 #include "config.h"

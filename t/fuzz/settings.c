@@ -1,7 +1,6 @@
 /*
  * settings - a file of settings, of gtrain or of a sweep
  *
- * with: src/trainer/settings/recipe.c
  * with: src/trainer/settings/settings.c
  */
 #include "config.h"

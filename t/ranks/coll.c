@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "trainer/ranks/local_ranks.h"
+#include "trainer/ranks/launch.h"
 
 enum { N = 3000007, PART = 70001 };
 

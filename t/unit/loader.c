@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 #include "common/path.h"
-#include "data/shards/permute.h"
+#include "data/shards/documents.h"
 #include "data/shards/shard.h"
 #include "t/lib/tap.h"
 

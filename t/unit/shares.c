@@ -1,6 +1,6 @@
 /* Shares of a mixture: exact in each prefix, and a function of the number. */
 #include "config.h"
-#include "data/shards/shares.h"
+#include "data/shards/mixture.h"
 
 #include <math.h>
 #include <stdlib.h>

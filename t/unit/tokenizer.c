@@ -16,7 +16,6 @@
 #include "common/path.h"
 #include "common/rng.h"
 #include "common/utf8.h"
-#include "data/shards/decoder.h"
 #include "data/token/bpe.h"
 #include "data/token/tokfile.h"
 #include "t/unit/few_merges.h"

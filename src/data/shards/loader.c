@@ -17,7 +17,6 @@
 #include "common/sha256.h"
 #include "common/sig.h"
 #include "data/shards/documents.h"
-#include "data/shards/permute.h"
 #include "data/shards/shard.h"
 
 /*

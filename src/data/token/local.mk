@@ -10,11 +10,9 @@ src_data_libdata_a_SOURCES += \
 	%D%/pretokenize.c \
 	%D%/sentencepiece.c \
 	%D%/tokenizer.c \
-	%D%/tokenizer_index.c \
 	%D%/tokfile.c \
 	%D%/tokfile_json.c \
 	%D%/tokfile_json_model.c \
-	%D%/tokfile_json_rules.c \
 	%D%/tokfile_pickle.c \
 	%D%/tokfile_tiktoken.c \
 	%D%/tokfile_write.c \

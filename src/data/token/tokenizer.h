@@ -57,7 +57,7 @@ size_t tokenizer_encode(const struct tokenizer *, const char *text, size_t n,
                         int flags, struct ids *);
 
 /* Append the bytes of ids, which need not be valid UTF-8.  Unknown ids are left
- * out.  For whole files decoder.h is faster. */
+ * out.  For whole files a decoder is faster. */
 void tokenizer_decode(const struct tokenizer *, const int32_t *ids, size_t n,
                       struct buf *);
 
@@ -99,3 +99,23 @@ struct encoder *encoder_new(const struct tokenizer *, struct piece_cache *,
 size_t encoder_run(struct encoder *, const char *text, size_t n, struct ids *);
 void encoder_flags(struct encoder *, int flags); /* of later calls */
 void encoder_free(struct encoder *);
+
+/*
+ * decoder - convert many ids back to bytes
+ *
+ *      d = decoder_new(t, tokenizer_eot(t));
+ *      while (i < n) {
+ *          i += decoder_run(d, ids + i, n - i, &buf);
+ *          ... if i < n, the id there is end-of-text or unknown
+ *      }
+ *      decoder_free(d);
+ *
+ * decoder_run() appends the bytes of n ids of a shard (shard_copy()), and
+ * returns their number.  It stops early before the id `stop` (-1: none) and
+ * before ids that the tokenizer does not have.  A decoder does not change; it
+ * has a copy of the tokens, 16 bytes for each, and a pointer to the tokenizer.
+ */
+struct decoder *decoder_new(const struct tokenizer *, int32_t stop);
+int64_t decoder_run(const struct decoder *, const int32_t *ids, int64_t n,
+                    struct buf *);
+void decoder_free(struct decoder *);

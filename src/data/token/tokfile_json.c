@@ -28,6 +28,211 @@ int json_reader_refuse_key(const json_t *o, const char *key, struct err *e)
     return json_reader_refuse(e, key);
 }
 
+static int read_pattern(struct json_reader *r, const json_t *pattern,
+                        struct err *e)
+{
+    const char *regex = json_string_value(json_object_get(pattern, "Regex"));
+    char known[128];
+    int kind;
+
+    if (r->have_bytes)
+        return json_reader_refuse(e, "a Split after ByteLevel");
+    if (r->have_digits)
+        return json_reader_refuse(e, "a Split after Digits");
+    if (r->replaces && json_reader_is(json_object_get(pattern, "String"), " "))
+        return 0; /* no space is left */
+    if (!regex)
+        return json_reader_refuse(e, "a pre-tokenizer that splits at a string");
+    kind = pretokenize_from_pattern(regex);
+    if (kind < 0 || r->have_pattern) {
+        opt_list_words(pretokenize_names, known, sizeof known);
+        return err_set(e, ERR_INPUT,
+                       "the pattern of the pre-tokenizer is none of %s", known);
+    }
+    r->t->pretokenizer = (enum pretokenizer)kind;
+    r->have_pattern = true;
+    return 0;
+}
+
+/* The matches of a supported pattern cover the text, so each of them is a piece
+ * unless matches are joined or removed. */
+static int read_split(struct json_reader *r, const json_t *o, struct err *e)
+{
+    const json_t *behavior = json_object_get(o, "behavior");
+    const json_t *pattern = json_object_get(o, "pattern");
+
+    if (json_reader_is(behavior, "Contiguous"))
+        return json_reader_refuse(
+            e, "a pre-tokenizer that joins pieces (Contiguous)");
+    if (json_reader_is(behavior, "Removed") &&
+        !json_is_true(json_object_get(o, "invert")))
+        return json_reader_refuse(e, "a pre-tokenizer that removes text");
+    return pattern ? read_pattern(r, pattern, e) : 0;
+}
+
+static int read_byte_level(struct json_reader *r, const json_t *o,
+                           struct err *e)
+{
+    if (json_reader_refuse_key(o, "add_prefix_space", e) < 0)
+        return -1;
+    if (r->have_bytes)
+        return json_reader_refuse(e, "ByteLevel twice");
+    r->have_bytes = true;
+    if (json_is_false(json_object_get(o, "use_regex")))
+        return 0;
+    if (r->have_pattern && r->t->pretokenizer != PRETOKENIZE_GPT2)
+        return json_reader_refuse(e, "splitting twice");
+    r->t->pretokenizer = r->have_digits ? PRETOKENIZE_DIGITS : PRETOKENIZE_GPT2;
+    r->have_pattern = true;
+    return 0;
+}
+
+static int read_digits(struct json_reader *r, const json_t *o, struct err *e)
+{
+    if (r->have_pattern || r->have_bytes)
+        return json_reader_refuse(e, "Digits after another pre-tokenizer");
+    if (!json_is_true(json_object_get(o, "individual_digits")))
+        return json_reader_refuse(e, "Digits without individual_digits");
+    r->have_digits = true;
+    return 0;
+}
+
+/* Spaces become U+2581, and one precedes the text. */
+static int read_metaspace(struct json_reader *r, const json_t *o, struct err *e)
+{
+    static const struct {
+        const char *word;
+        enum tokenizer_prefix prefix;
+    } schemes[] = { { "always", PREFIX_UNLESS_SPACE },
+                    { "first", PREFIX_FIRST },
+                    { "never", PREFIX_NONE } };
+    const json_t *scheme = json_object_get(o, "prepend_scheme");
+    const size_t n = sizeof schemes / sizeof schemes[0];
+    size_t i = 0;
+
+    if (r->have_bytes || r->have_pattern || r->have_digits || r->prepends ||
+        r->replaces || r->t->metaspace)
+        return json_reader_refuse(e, "Metaspace with another such rule");
+    if (!json_reader_is(json_object_get(o, "replacement"), SENTENCEPIECE_SPACE))
+        return json_reader_refuse(e, "a Metaspace other than U+2581");
+    while (scheme && i < n && !json_reader_is(scheme, schemes[i].word))
+        i++;
+    if (i == n)
+        return json_reader_refuse(e, "this prepend_scheme of Metaspace");
+    r->t->prefix = schemes[i].prefix;
+    if (json_is_false(json_object_get(o, "add_prefix_space")) &&
+        r->t->prefix != PREFIX_NONE)
+        return json_reader_refuse(e, "Metaspace with add_prefix_space that is "
+                                     "not its prepend_scheme");
+    r->t->metaspace = true;
+    r->t->pretokenizer = json_is_false(json_object_get(o, "split"))
+                             ? PRETOKENIZE_NONE
+                             : PRETOKENIZE_SPACES;
+    return 0;
+}
+
+/*
+ * ByteLevel, which splits as GPT-2 does unless use_regex is false; Split with a
+ * supported pattern, or Digits, followed by ByteLevel; Metaspace; or a Sequence
+ * of these.
+ */
+static int read_pretokenizer(struct json_reader *r, const json_t *o,
+                             struct err *e)
+{
+    const json_t *type = json_object_get(o, "type");
+    const json_t *parts = json_object_get(o, "pretokenizers");
+
+    if (json_reader_is(type, "ByteLevel"))
+        return read_byte_level(r, o, e);
+    if (json_reader_is(type, "Split"))
+        return read_split(r, o, e);
+    if (json_reader_is(type, "Digits"))
+        return read_digits(r, o, e);
+    if (json_reader_is(type, "Metaspace"))
+        return read_metaspace(r, o, e);
+    if (!json_reader_is(type, "Sequence"))
+        return err_set(e, ERR_INPUT, "pre-tokenizer %.100s is not supported",
+                       json_is_string(type) ? json_string_value(type) : "null");
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        if (read_pretokenizer(r, json_array_get(parts, i), e) < 0)
+            return -1;
+    return 0;
+}
+
+/* A space becomes U+2581. */
+static int read_replace(struct json_reader *r, const json_t *o, struct err *e)
+{
+    const json_t *pattern = json_object_get(o, "pattern");
+
+    if (!json_reader_is(json_object_get(pattern, "String"), " ") ||
+        !json_reader_is(json_object_get(o, "content"), SENTENCEPIECE_SPACE))
+        return json_reader_refuse(
+            e, "a normalizer that replaces anything but spaces by U+2581");
+    r->replaces = true;
+    return 0;
+}
+
+/* A space, which may be U+2581 already, precedes every text. */
+static int read_prepend(struct json_reader *r, const json_t *o, struct err *e)
+{
+    if (r->prepends)
+        return json_reader_refuse(e, "Prepend twice");
+    if (!json_reader_is(json_object_get(o, "prepend"), SENTENCEPIECE_SPACE))
+        return json_reader_refuse(
+            e, "a normalizer that prepends anything but U+2581");
+    r->prepends = true;
+    return 0;
+}
+
+/* NFC, and what SentencePiece does with spaces; or a Sequence of these, whose
+ * order does not matter. */
+static int read_normalizer(struct json_reader *r, const json_t *o,
+                           struct err *e)
+{
+    const json_t *type = json_object_get(o, "type");
+    const json_t *parts = json_object_get(o, "normalizers");
+
+    if (!o || json_is_null(o))
+        return 0;
+    if (json_reader_is(type, "NFC")) {
+        r->t->nfc = true;
+        return 0;
+    }
+    if (json_reader_is(type, "Replace"))
+        return read_replace(r, o, e);
+    if (json_reader_is(type, "Prepend"))
+        return read_prepend(r, o, e);
+    if (!json_reader_is(type, "Sequence"))
+        return err_set(e, ERR_INPUT, "normalizer %.100s is not supported",
+                       json_is_string(type) ? json_string_value(type) : "null");
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        if (read_normalizer(r, json_array_get(parts, i), e) < 0)
+            return -1;
+    return 0;
+}
+
+int json_reader_rules(struct json_reader *r, const json_t *o, struct err *e)
+{
+    const json_t *pretokenizer = json_object_get(o, "pre_tokenizer");
+
+    if (read_normalizer(r, json_object_get(o, "normalizer"), e) < 0)
+        return -1;
+    if (pretokenizer && !json_is_null(pretokenizer) &&
+        read_pretokenizer(r, pretokenizer, e) < 0)
+        return -1;
+    if (r->prepends && !r->replaces)
+        return json_reader_refuse(e, "Prepend without Replace");
+    if (!r->replaces && !r->t->metaspace)
+        return 0;
+    if (r->have_bytes || r->have_pattern || r->have_digits)
+        return json_reader_refuse(
+            e, "a rule that replaces spaces by U+2581 beside ByteLevel");
+    r->t->kind = TOKENIZER_SENTENCEPIECE;
+    if (r->prepends)
+        r->t->prefix = PREFIX_ALWAYS;
+    return 0;
+}
+
 static json_t *parse(const char *text, size_t n, struct err *e)
 {
     json_error_t why;

@@ -8,10 +8,9 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/filter/filter_tree.h"
 #include "common/num.h"
 #include "common/opt.h"
-#include "common/filter/filter_tree.h"
-#include "store/query/find_key.h"
 #include "store/query/run_value.h"
 #include "store/read/run_rate.h"
 

@@ -2,6 +2,5 @@
 src_store_libstore_a_SOURCES += \
 	%D%/differ.c \
 	%D%/filter.c \
-	%D%/find_key.c \
 	%D%/run_value.c \
 	%D%/select.c

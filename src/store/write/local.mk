@@ -1,6 +1,5 @@
 # What writes runs and changes them.
 src_store_libstore_a_SOURCES += \
-	%D%/claimed_run.c \
 	%D%/edit.c \
 	%D%/new_run.c \
 	%D%/point_queue.c \

@@ -13,7 +13,7 @@
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/layout.h"
-#include "store/query/find_key.h"
+#include "store/query/run_value.h"
 #include "track/runs/compare_table.h"
 
 /* ---- headings, words and tables ------------------------------------------ */

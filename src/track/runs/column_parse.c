@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "store/query/find_key.h"
+#include "store/query/run_value.h"
 #include "track/runs/column.h"
 
 /* A key without its quotes, if it has any; the caller frees it. */

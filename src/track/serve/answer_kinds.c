@@ -14,7 +14,7 @@
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "plot/curve_kind.h"
-#include "store/query/find_key.h"
+#include "store/query/run_value.h"
 #include "track/runs/file_tree.h"
 #include "track/serve/chosen.h"
 

@@ -2,7 +2,7 @@
 
 #include "common/path.h"
 #include "store/write/run.h"
-#include "trainer/checkpoint/checkpoint_copy.h"
+#include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/engine/engine.h"
 
 /*

@@ -20,7 +20,6 @@
 #include "data/token/tokfile.h"
 #include "kernels/half.h"
 #include "trainer/convert/convert.h"
-#include "trainer/model/rope_scaling.h"
 
 /* Keys and values; numbers are little-endian.  A name that begins with a dot
  * follows the type of the model. */

@@ -29,8 +29,8 @@ int hf_config_reject(struct err *, const json_t *o, const char *key,
 int hf_config_read(const json_t *o, const struct hf_key *, struct buf *out,
                    struct err *);
 
-/* The rotary angles (convert_hf_rope.c): their base, their scaling, and the
- * layers without them.  If the file does not name these, they are those with
- * the multiple `nope`, or none if it is 0. */
+/* The rotary angles (convert_hf.c): their base, their scaling, and the layers
+ * without them.  If the file does not name these, they are those with the
+ * multiple `nope`, or none if it is 0. */
 void hf_rope_describe(json_t *o, const struct settings *);
 int hf_rope_read(const json_t *o, int nope, struct buf *out, struct err *);

@@ -4,7 +4,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/convert_gguf.c \
 	%D%/convert_hf.c \
 	%D%/convert_hf_config.c \
-	%D%/convert_hf_rope.c \
 	%D%/convert_llmc.c
 
 # The Python file beside a model that transformers has no class for

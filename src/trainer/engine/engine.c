@@ -8,16 +8,15 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/machine/usage.h"
 #include "common/mem.h"
 #include "common/program.h"
 #include "common/sha256.h"
-#include "common/machine/usage.h"
 #include "data/shards/lock.h"
 #include "trainer/device/device_check.h"
 #include "trainer/device/hardware.h"
 #include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
-#include "trainer/ranks/rank_memory.h"
 
 /* ---- the model -------------------------------------------------------- */
 

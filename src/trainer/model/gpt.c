@@ -9,7 +9,6 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "trainer/model/graph_calls.h"
-#include "trainer/model/rope_scaling.h"
 #include "trainer/model/rules.h"
 
 int64_t gpt_positions(const struct model_settings *m)

@@ -10,7 +10,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/param_rates.c \
 	%D%/quantize.c \
 	%D%/resolve.c \
-	%D%/rope_scaling.c \
 	%D%/rules.c \
 	%D%/schedule.c \
 	%D%/tensors.c

@@ -9,7 +9,7 @@
 #include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
-#include "trainer/settings/recipe.h"
+#include "trainer/settings/settings.h"
 
 const char *const plan_part_words[] = { [PLAN_RECIPE] = "recipe",
                                         [PLAN_PARAMETERS] = "parameters",

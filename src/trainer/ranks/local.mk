@@ -9,11 +9,9 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/death_watch.c \
 	%D%/hello.c \
 	%D%/launch.c \
-	%D%/local_ranks.c \
 	%D%/parallel.c \
 	%D%/parallel_shares.c \
 	%D%/peer_socket.c \
-	%D%/rank_memory.c \
 	%D%/recording.c \
 	%D%/rendezvous.c
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "store/read/runs.h"
-#include "trainer/checkpoint/checkpoint_copy.h"
+#include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/engine/engine.h"
 #include "trainer/training/step.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/format/secret.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -12,9 +13,8 @@
 #include "common/program.h"
 #include "common/sig.h"
 #include "common/utf8.h"
-#include "common/format/secret.h"
 #include "kernels/instructions.h"
-#include "trainer/ranks/local_ranks.h"
+#include "trainer/ranks/launch.h"
 
 /* The values of parameters are cut off, and made UTF-8. */
 enum { VALUE_WHOLE = 6000 };

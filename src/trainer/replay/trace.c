@@ -8,7 +8,7 @@
 #include "common/hash.h"
 #include "common/path.h"
 #include "common/sha256.h"
-#include "trainer/checkpoint/checkpoint_copy.h"
+#include "trainer/checkpoint/checkpoint_files.h"
 
 const char *const trace_words[] = { "none", "steps", "operations", "data",
                                     NULL };

@@ -6,6 +6,7 @@
 #include "common/conf.h"
 #include "data/shards/loader.h"
 #include "kernels/ops.h"
+#include "kernels/rope.h"
 
 /*
  * settings - every setting of gtrain
@@ -93,3 +94,45 @@ int settings_begin(struct settings *, const char *stored, struct err *);
 int settings_read(struct settings *, const char *path, struct err *);
 void settings_finish(struct settings *);
 void settings_clear(struct settings *);
+
+/*
+ * rope_scaling - model.rope_scaling, and the rotary angles that it means
+ *
+ * The numbers are those of config.json: for llama3, low_freq_factor and
+ * high_freq_factor; for yarn, beta_slow and beta_fast; and the context before
+ * it was extended.
+ */
+struct rope_scaling {
+    char kind[8]; /* llama3, yarn */
+    double factor, low, high, context;
+};
+
+bool rope_scaling_parse(const char *text, struct rope_scaling *);
+int rope_scaling_check(const struct settings *, struct err *);
+/* The angles of a model whose settings were checked. */
+struct rope rope_scaling_rope(const struct settings *);
+
+/*
+ * recipe - settings that follow from one number, the depth of the model
+ *
+ *      recipe_apply(&settings);
+ *
+ * With [recipe] name, every setting of the recipe that neither the settings
+ * file nor --set gives gets its value; those that follow from others follow
+ * from what these are then, given or not.  A batch or a length that is given in
+ * another way takes the place of the recipe's.
+ */
+struct recipe_row {
+    const char *key;
+    const char *value; /* NULL: computed */
+    double (*compute)(const struct settings *);
+    const char *formula, *source;
+};
+
+void recipe_apply(struct settings *);
+
+/* The settings of the recipe, which end with a NULL; NULL without a recipe. */
+const struct recipe_row *recipe_rows(const struct settings *);
+
+/* Did the recipe choose the value? */
+bool recipe_chose(const struct settings *, const struct recipe_row *);

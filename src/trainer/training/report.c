@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/sig.h"
 #include "store/analysis/planned_rates.h"
-#include "trainer/checkpoint/checkpoint_begun.h"
+#include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 #include "trainer/training/sampler.h"
