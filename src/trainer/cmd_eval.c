@@ -128,27 +128,22 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
     return 0;
 }
 
-static int evaluate_task(struct engine *eng, struct table *t,
-                         const struct task *task, struct err *e)
+static void add_answers(struct table *t, const struct task *task,
+                        const struct multiple_choice_result *r)
 {
-    struct multiple_choice_result r;
-
-    if (multiple_choice_eval(eng, task, &r, e) < 0 ||
-        check_finite(r.of[ANSWER_ACC], e) < 0)
-        return -1;
     if (!questions)
         table_text(t, task->name);
-    table_int(t, r.questions);
-    table_real(t, r.of[ANSWER_ACC]);
-    table_real_or_none(t, r.of[ANSWER_ACC_NORM]);
-    table_secs(t, r.seconds);
+    table_int(t, r->questions);
+    table_real(t, r->of[ANSWER_ACC]);
+    table_real_or_none(t, r->of[ANSWER_ACC_NORM]);
+    table_secs(t, r->seconds);
     if (questions)
-        return 0;
-    table_real_or_none(t, r.of[ANSWER_ACC_STDERR]);
-    table_real_or_none(t, r.of[ANSWER_ACC_BYTES]);
-    table_real_or_none(t, r.of[ANSWER_PERPLEXITY]);
-    table_real_or_none(t, r.of[ANSWER_ACC_NORM_STDERR]);
-    return 0;
+        return;
+    table_real_or_none(t, r->of[ANSWER_ACC_STDERR]);
+    table_real_or_none(t, r->of[ANSWER_ACC_BYTES]);
+    table_real_or_none(t, r->of[ANSWER_PERPLEXITY]);
+    table_real_or_none(t, r->of[ANSWER_ACC_NORM_STDERR]);
+    table_real_or_none(t, r->of[ANSWER_CENTRED]);
 }
 
 /* Evaluate on --tasks, or on the file of --questions. */
@@ -163,16 +158,23 @@ static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
     };
     struct tasks tasks = { 0 };
     int ret = tasks_add(&tasks, &conf, e);
+    struct multiple_choice_result *of = xcalloc(tasks.n + 1, sizeof *of);
 
     if (!questions)
         table_column(t, "task");
     table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
     if (!questions)
         table_columns(t, "acc_stderr", "acc_bytes", "perplexity",
-                      "acc_norm_stderr", NULL);
-    for (size_t i = 0; i < tasks.n && ret == 0; i++)
-        ret = evaluate_task(eng, t, &tasks.task[i], e);
+                      "acc_norm_stderr", "centred", NULL);
+    for (size_t i = 0; i < tasks.n && ret == 0; i++) {
+        ret = multiple_choice_eval(eng, &tasks, i, of, e);
+        if (ret == 0)
+            ret = check_finite(of[i].of[ANSWER_ACC], e);
+        if (ret == 0)
+            add_answers(t, &tasks.task[i], &of[i]);
+    }
     tasks_clear(&tasks);
+    free(of);
     return ret;
 }
 

@@ -265,6 +265,10 @@ gzip -c www/a.txt >www/c4-train.00007-of-01024.json.gz
 gdata fetch c4 --shards 7 --mirror "$at/plain" -o out 2>err >table
 same c4-train.00007-of-01024.json.gz
 ok $? "a shard of c4 is chosen by number"
+echo zip >www/eval_bundle.zip
+gdata fetch core --mirror "$at/plain" -o out 2>err >table
+same eval_bundle.zip
+ok $? "the questions of CORE are an archive"
 HF_TOKEN=secret gdata fetch c4 --shards 7 --mirror "$at/plain" -o out2 \
     2>err >table; ! grep -q secret log
 ok $? "a token is not sent to a mirror"

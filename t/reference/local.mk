@@ -2,6 +2,7 @@
 EXTRA_DIST += \
 	%D%/biases \
 	%D%/biases.py \
+	%D%/core.py \
 	%D%/filters.py \
 	%D%/fp8.py \
 	%D%/fp8.txt \

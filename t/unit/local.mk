@@ -30,6 +30,7 @@ unit_tests = \
 	t/unit/piece_cache.t \
 	t/unit/plot.t \
 	t/unit/pretokenize.t \
+	t/unit/python_random.t \
 	t/unit/random_normal.t \
 	t/unit/range.t \
 	t/unit/save.t \
@@ -111,6 +112,8 @@ t_unit_plot_t_SOURCES = %D%/plot.c t/lib/tap.h
 t_unit_plot_t_LDADD = $(PLOT_LIBS)
 t_unit_pretokenize_t_SOURCES = %D%/pretokenize.c t/lib/tap.h
 t_unit_pretokenize_t_LDADD = $(DATA_LIBS)
+t_unit_python_random_t_SOURCES = %D%/python_random.c t/lib/tap.h
+t_unit_python_random_t_LDADD = $(TRAINER_LIBS)
 t_unit_random_normal_t_SOURCES = %D%/random_normal.c t/lib/tap.h
 t_unit_random_normal_t_LDADD = $(KERNELS_LIBS)
 t_unit_range_t_SOURCES = %D%/range.c t/lib/tap.h

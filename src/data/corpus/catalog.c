@@ -72,6 +72,8 @@ static const struct subset {
       "plain_text/train/0000.parquet", .file = "piqa_train.parquet" },
     { "lambada", "test",
       HUB "EleutherAI/lambada_openai/resolve/main/data/lambada_test.jsonl" },
+    { "core", "all", "https://karpathy-public.s3.us-west-2.amazonaws.com/"
+      "eval_bundle.zip" },
 };
 /* clang-format on */
 

@@ -98,7 +98,7 @@ const char *const run_info_provable[] = {
 
 const char *const run_info_answers[] = {
     "acc",       "acc_norm",   "acc_stderr", "acc_norm_stderr",
-    "acc_bytes", "perplexity", NULL,
+    "acc_bytes", "perplexity", "centred",    NULL,
 };
 
 /* Is it an answer to questions whose file the run names: of hellaswag/acc as

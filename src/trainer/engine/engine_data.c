@@ -213,7 +213,7 @@ int engine_data_add_tasks(struct tasks *all, const struct settings *s,
     if (tasks_add(all, &c, e) < 0)
         return conf_wrap(&s->conf, key, e);
     for (const struct task *t = all->task + first; t < all->task + all->n; t++)
-        if (task_each(t, t->path, 1, NULL, NULL, e) < 0)
+        if (!t->is[TASK_MEAN] && task_each(t, t->path, 1, NULL, NULL, e) < 0)
             return conf_wrap(&s->conf, key, e);
     return 0;
 }

@@ -2,8 +2,8 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/engine.c \
 	%D%/engine_data.c \
-	%D%/task.c \
-	%D%/task_shots.c
+	%D%/python_random.c \
+	%D%/task.c
 
 # The tasks that the program knows
 nodist_src_trainer_libtrainer_a_SOURCES += %D%/known_tasks.c

@@ -16,15 +16,17 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "data/corpus/corpus_parquet.h"
+#include "trainer/engine/python_random.h"
 
 enum { MOST_TEXT = 1 << 30 };
 
 /* ---- tasks ------------------------------------------------------------- */
 
 static const char *const keys[] = {
-    "file",       "description",  "context",    "choices", "continuation",
-    "label",      "labels",       "filter",     "norm",    "shots",
-    "shots_file", "shots_others", "shots_same", NULL,
+    "file",         "description",  "context",    "choices",
+    "continuation", "label",        "labels",     "filter",
+    "shots",        "baseline",     "mean",       "norm",
+    "shots_file",   "shots_others", "shots_same", NULL,
 };
 
 struct loading {
@@ -80,9 +82,11 @@ static int add_known(void *arg, const char *section, const char *name,
                      const char *value)
 {
     struct loading *l = arg;
+    const size_t n = strlen(l->known.word);
 
     opt_nearest_try(&l->known, arena_strdup(&l->all->mem, section));
-    if (strcmp(section, l->known.word) == 0) {
+    if (strncmp(section, l->known.word, n) == 0 &&
+        (section[n] == '\0' || section[n] == '/')) {
         const char *key = arena_printf(&l->all->mem, "%s.%s", section, name);
 
         add_key(arg, key, value, "conf/tasks.ini", ERR_IGNORED);
@@ -137,18 +141,59 @@ static void set_paths(struct task *t, const struct task_conf *c,
     free(folder);
 }
 
+bool task_has_part(const struct task *t, const struct task *part)
+{
+    const size_t n = strlen(t->name);
+
+    return t->is[TASK_MEAN] && strncmp(part->name, t->name, n) == 0 &&
+           part->name[n] == '/' && part->core;
+}
+
+static int complete_mean(const struct tasks *all, struct task *t, struct err *e)
+{
+    for (const struct task *part = all->task; part < t && !t->path; part++)
+        if (task_has_part(t, part))
+            t->path = part->path;
+    return t->path ? 0
+                   : err_set(e, ERR_USAGE,
+                             "the task %s is a mean, but no task %s/NAME with "
+                             "a baseline precedes it",
+                             t->name, t->name);
+}
+
+static int check_core(struct task *t, struct err *e)
+{
+    const char *baseline = t->is[TASK_BASELINE];
+
+    t->core = baseline;
+    if (t->core && (!num_real(baseline, &t->baseline) || t->baseline < 0 ||
+                    t->baseline >= 1))
+        return err_set(e, ERR_USAGE,
+                       "%s.baseline expects 0%% or more, and less than 100%%, "
+                       "not '%s'",
+                       t->name, baseline);
+    for (int i = TASK_NORM; i < TASK_KEYS && t->core; i++)
+        if (t->is[i])
+            return err_set(e, ERR_USAGE,
+                           "%s.%s is not for a task with a baseline", t->name,
+                           keys[i]);
+    return 0;
+}
+
 /* A task that cannot be asked is found before the first one is, whose answers
  * may take hours. */
 static int complete_task(struct tasks *all, struct task *t,
                          const struct task_conf *c, struct err *e)
 {
-    if (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST])
+    if (!t->is[TASK_MEAN] && (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST]))
         return err_set(e, ERR_USAGE, "the task %s needs a context and choices",
                        t->name);
     if (t->is[TASK_SHOTS] && (!num_int(t->is[TASK_SHOTS], &t->shots) ||
                               t->shots < 0 || t->shots > TASK_SHOTS_MOST))
         return err_set(e, ERR_USAGE, "%s.shots expects 0 to %d, not '%s'",
                        t->name, TASK_SHOTS_MOST, t->is[TASK_SHOTS]);
+    if (check_core(t, e) < 0)
+        return -1;
     t->group =
         c->group ? c->group : arena_printf(&all->mem, "task/%s", t->name);
     for (const struct task *other = all->task; other < t; other++)
@@ -157,6 +202,8 @@ static int complete_task(struct tasks *all, struct task *t,
     t->shots = c->shots < 0 ? t->shots : c->shots;
     t->limit = c->limit;
     t->due = c->due;
+    if (t->is[TASK_MEAN])
+        return complete_mean(all, t, e);
     set_paths(t, c, &all->mem);
     if (!path_exists(t->path))
         return err_open(e, "cannot open %s", t->path);
@@ -510,7 +557,7 @@ static void add_choice(struct reading *r, const char *choice)
     c->continuation = arena_printf(
         &r->to->mem, "%s %s", end,
         r->task->is[TASK_CONTINUATION] ? text(r, TASK_CONTINUATION) : choice);
-    c->length[0] = 1;
+    c->length[0] = r->task->core ? 0 : 1;
     c->length[1] = norm ? 0 : (double)utf8_count(choice);
     c->length[2] = (double)strlen(choice);
 }
@@ -574,28 +621,59 @@ static int read_file(struct buf *text, const char *path, struct err *e)
                   : buf_read_open(text, fd, path, MOST_TEXT, e);
 }
 
+/* Divide a text into its lines, in the order in which they are asked. */
+struct task_line {
+    char *text;
+    size_t number;
+};
+
+static struct task_line *find_lines(const struct task *task, char *rest,
+                                    size_t *n)
+{
+    struct task_line *line = NULL;
+    struct python_random random;
+    size_t room = 0;
+
+    while (rest && *rest) {
+        APPEND(line, *n, room) =
+            (struct task_line){ .text = strsep(&rest, "\n") };
+        line[*n - 1].number = *n;
+    }
+    python_random_seed(&random, 1337); /* that of nanochat */
+    for (size_t i = task->core ? *n : 0; i > 1; i--) {
+        struct task_line *drawn = line + python_random_below(&random, i);
+        const struct task_line last = line[i - 1];
+
+        line[i - 1] = *drawn;
+        *drawn = last;
+    }
+    return line;
+}
+
 int64_t task_each(const struct task *task, const char *path, int64_t limit,
                   task_fn *fn, void *arg, struct err *e)
 {
     struct buf text = BUF_INIT;
     int ret = read_file(&text, path, e);
     const int64_t bytes = (int64_t)text.len;
-    int64_t at = 0;
+    struct task_line *line;
+    size_t n = 0;
 
-    for (char *rest = text.s, *line;
-         ret == 0 && rest && *rest && (limit == 0 || at < limit); at++) {
+    line = find_lines(task, text.s, &n);
+    if (ret == 0 && n == 0)
+        ret = err_set(e, ERR_INPUT, "%s contains no questions", path);
+    n = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
+    for (size_t i = 0; i < n && ret == 0; i++) {
         struct task_question q;
 
-        line = strsep(&rest, "\n");
-        ret = read_question(&q, task, line, e);
+        ret = read_question(&q, task, line[i].text, e);
         if (ret == 0 && fn)
-            ret = fn(arg, &q, line, e);
+            ret = fn(arg, &q, line[i].text, e);
         if (ret < 0)
-            err_wrap(e, "%s:%lld", path, (long long)at + 1);
+            err_wrap(e, "%s:%zu", path, line[i].number);
         arena_clear(&q.mem);
     }
-    if (ret == 0 && at == 0)
-        ret = err_set(e, ERR_INPUT, "%s contains no questions", path);
     buf_clear(&text);
+    free(line);
     return ret < 0 ? -1 : bytes;
 }

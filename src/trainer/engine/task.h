@@ -18,8 +18,14 @@
  *
  * A task is a section of an INI file, whose keys are templates as gtrain(1)
  * describes them, or NULL: of conf/tasks.ini, which is part of the program, or
- * of a file that the list names, of which all sections are loaded.  The files
- * of its questions are there.
+ * of a file that the list names, of which all sections are loaded.  A known
+ * name, such as core, also stands for all that have a slash behind it.  The
+ * files of its questions are there.
+ *
+ * A task of CORE has a baseline, and is asked as nanochat asks it: in an order
+ * that Python's shuffle() makes, and with other rules for shots and scores
+ * (multiple_choice.c).  Its mean is a task without questions, behind
+ * those that it is the mean of.
  */
 enum { TASK_CHOICES = 64, TASK_SHOTS_MOST = 1000 }; /* at most */
 
@@ -32,8 +38,10 @@ enum task_key {
     TASK_LABEL, /* NULL: the one choice is what the model should write */
     TASK_LABELS,
     TASK_FILTER,
-    TASK_NORM,
-    TASK_SHOTS, /* task_shots.h */
+    TASK_SHOTS, /* of multiple_choice.c */
+    TASK_BASELINE,
+    TASK_MEAN,
+    TASK_NORM, /* this and the others are not for tasks of CORE */
     TASK_SHOTS_FILE,
     TASK_SHOTS_OTHERS,
     TASK_SHOTS_SAME,
@@ -45,6 +53,8 @@ struct task {
     const char *is[TASK_KEYS];
     const char *path, *shots_path; /* of the questions, and of the shots */
     int64_t limit, shots;
+    bool core;
+    double baseline;   /* of guesses, if it is of CORE */
     const char *group; /* of its metrics */
     int due;           /* in training: enum engine_due */
 };
@@ -79,6 +89,9 @@ struct task_question {
     const char *same;        /* the text of TASK_SHOTS_SAME */
     struct arena mem;
 };
+
+/* Is the first task a mean, and the other one of those that it is of? */
+bool task_has_part(const struct task *, const struct task *part);
 
 int tasks_add(struct tasks *, const struct task_conf *, struct err *);
 void tasks_clear(struct tasks *);

@@ -337,30 +337,33 @@ static int compare_questions(struct certify *c, struct certify_result *r,
 {
     const struct tasks *all = &c->engine->data.tasks;
     const int64_t step = c->engine->state.step;
-    struct multiple_choice_result now;
+    struct multiple_choice_result *of = xcalloc(all->n + 1, sizeof *of);
     double then;
+    int ret = 0;
 
-    for (size_t i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < all->n && ret == 0; i++) {
         const struct series *record = &c->answer[i * ANSWERS];
 
         if (!series_value(&record[ANSWER_ACC], step, &then))
             continue;
-        if (multiple_choice_eval(c->engine, &all->task[i], &now, e) < 0)
-            return -1;
-        if (now.stopped)
-            return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
-        for (int k = 0; k < ANSWERS && c->engine->coll.rank == 0; k++) {
+        ret = multiple_choice_eval(c->engine, all, i, of, e);
+        if (ret == 0 && of[i].stopped)
+            ret = err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+        for (int k = 0; k < ANSWERS && c->engine->coll.rank == 0 && ret == 0;
+             k++) {
             char *metric = multiple_choice_metric(&all->task[i], k);
 
             if (*c->other && series_value(&record[k], step, &then) &&
-                then != now.of[k])
+                then != of[i].of[k])
                 r->rounded = true;
             else if (metric)
-                compare_point(c, r, &record[k], CERTIFY_LR, metric, now.of[k]);
+                compare_point(c, r, &record[k], CERTIFY_LR, metric,
+                              of[i].of[k]);
             free(metric);
         }
     }
-    return 0;
+    free(of);
+    return ret;
 }
 
 /* Where training wrote samples.  Rounding may turn a token, and then all that

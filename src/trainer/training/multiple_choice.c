@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "store/format/info.h"
-#include "trainer/engine/task_shots.h"
+#include "trainer/engine/python_random.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/sampler.h"
 
@@ -25,7 +25,7 @@ enum { ASKED, RIGHT, CUT = RIGHT + TASK_LENGTHS, NONFINITE, LOSS, TALLIES };
 
 /* A continuation after its context, and its loss. */
 struct request {
-    int32_t *id; /* at most one more than the context of the model */
+    int32_t *id;
     int64_t n, begin;
     double length[TASK_LENGTHS];
     double loss;
@@ -37,7 +37,12 @@ struct questions {
     const struct task *task;
     int shares; /* this rank has one of so many */
     int64_t at; /* the question being read */
-    struct task_shots shots;
+    struct shot {
+        const char *line, *text, *same;
+    } * shot;
+    size_t shots, shots_room;
+    struct arena mem; /* of the shots */
+    struct python_random random;
     struct sampler greedy; /* of a task without labels */
     struct request *request;
     struct request **longest; /* the same, the longest first */
@@ -45,42 +50,142 @@ struct questions {
     double tally[TALLIES];
 };
 
+/* ---- shots -------------------------------------------------------------- */
+
+/*
+ * The answered questions that a model reads before another one, each with an
+ * empty line behind it, are those of lm-evaluation-harness: drawn as Python
+ * draws, from the task's shots_file or, without one, from the other questions;
+ * or the first with the question's text of shots_same.  Those of a task of CORE
+ * are drawn for each question anew, from those that are asked.
+ */
+enum { SHOTS_SEED = 1234 };
+
+static int add_shot(void *arg, const struct task_question *from,
+                    const char *line, struct err *e)
+{
+    const struct task_choice *right = &from->choice[from->right];
+    struct questions *q = arg;
+
+    (void)e;
+    APPEND(q->shot, q->shots, q->shots_room) = (struct shot){
+        .line = arena_strdup(&q->mem, line),
+        .text = arena_printf(&q->mem, "%s%s\n\n", right->context,
+                             right->continuation),
+        .same = arena_strdup(&q->mem, from->same),
+    };
+    return 0;
+}
+
+/* Append the text before the question of a line. */
+static int put_shots(struct questions *q, const struct task_question *r,
+                     const char *line, struct buf *out, struct err *e)
+{
+    const char *const *is = q->task->is;
+    const bool core = q->task->core, first = is[TASK_SHOTS_SAME];
+    const bool others =
+        !core && !first && (is[TASK_SHOTS_OTHERS] || !is[TASK_SHOTS_FILE]);
+    const size_t count = (size_t)q->task->shots, start = out->len;
+    const struct shot **list = xcalloc(q->shots + 1, sizeof *list);
+    size_t *drawn = xcalloc(count + 1, sizeof *drawn), added = 0;
+
+    if (core)
+        python_random_seed(&q->random, SHOTS_SEED + (uint32_t)q->at);
+    /* Where the question may be among them, one more is drawn; if it was drawn
+     * more than once, all are drawn again, from the others. */
+    for (size_t want = count + others; added < count && want >= count; want--) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < q->shots; i++)
+            if (core ? i != (size_t)q->at
+                     : strcmp(q->shot[i].same, r->same) == 0 &&
+                           (!others || want > count ||
+                            strcmp(q->shot[i].line, line) != 0))
+                list[n++] = &q->shot[i];
+        if (!first && n >= want)
+            python_random_sample(&q->random, n, want, drawn);
+        buf_trim(out, start);
+        added = 0;
+        for (size_t i = 0; i < want && n >= want && added < count; i++) {
+            const struct shot *shot = list[first ? i : drawn[i]];
+
+            if (!others || strcmp(shot->line, line) != 0) {
+                buf_str(out, shot->text);
+                added++;
+            }
+        }
+    }
+    FREE(list, drawn);
+    return added == count
+               ? 0
+               : err_set(e, ERR_INPUT,
+                         "there are too few questions for %zu shots", count);
+}
+
 /* ---- questions --------------------------------------------------------- */
 
 /* As the harness does: the tokens of the context, and of both together those
- * behind that many. */
+ * behind that many; of CORE, those of both together. */
 static void add_request(struct questions *q, const char *before,
                         const struct task_choice *c)
 {
     const struct tokenizer *t = q->engine->data.tokenizer;
-    const size_t room = (size_t)q->engine->gpt.T + 1;
     char *context = xasprintf("%s%s", before, c->context);
     char *both = xasprintf("%s%s", context, c->continuation);
     struct ids ids = { 0 }, all = { 0 };
-    struct request *r;
-    size_t begin, cut;
+    size_t same = 0;
 
     log_debug("'%s' + '%s'", context, c->continuation);
-    if (!*context && tokenizer_eot(t) >= 0)
+    if ((q->task->core || !*context) && tokenizer_eot(t) >= 0) {
         ids_add(&ids, tokenizer_eot(t));
+        ids_add(&all, tokenizer_eot(t));
+    }
     tokenizer_encode(t, context, strlen(context), 0, &ids);
     tokenizer_encode(t, both, strlen(both), 0, &all);
-    begin = ids.n ? ids.n : 1;
-    for (size_t i = *context ? ids.n : 0; i < all.n; i++)
+    while (same < ids.n && same < all.n && ids.id[same] == all.id[same])
+        same++;
+    ids.n = q->task->core ? same : ids.n;
+    same = ids.n;
+    for (size_t i = same; i < all.n; i++)
         ids_add(&ids, all.id[i]);
-    cut = ids.n > room ? ids.n - room : 0;
-    memmove(ids.id, ids.id + cut, (ids.n - cut) * sizeof *ids.id);
-    q->tally[CUT] += cut > 0;
-    r = &APPEND(q->request, q->n, q->room);
-    *r = (struct request){
-        .id = ids.id,
-        .n = (int64_t)(ids.n - cut),
-        .begin = begin > cut ? (int64_t)(begin - cut) : 1,
+    APPEND(q->request, q->n, q->room) = (struct request){
+        .id = ids.id, .n = (int64_t)ids.n, .begin = same > 0 ? (int64_t)same : 1
     };
+    FREE(context, both, all.id);
+}
+
+/* The tokens that the choices of a question share at their beginning or end. */
+static int64_t count_shared(const struct request *r, bool end)
+{
+    int64_t n = r->n;
+
+    for (int i = 1; i < r->of; i++) {
+        int64_t k = 0;
+
+        while (k < n && k < r[i].n &&
+               r->id[end ? r->n - 1 - k : k] ==
+                   r[i].id[end ? r[i].n - 1 - k : k])
+            k++;
+        n = k;
+    }
+    return n;
+}
+
+/* Leave as many tokens as the model reads; the harness does not count the last,
+ * which needs no prediction after it. */
+static void cut_request(struct questions *q, struct request *r,
+                        const struct task_choice *c)
+{
+    const int64_t room = q->engine->gpt.T + !q->task->core;
+    const int64_t cut = r->n > room ? r->n - room : 0;
+
+    q->tally[CUT] += cut > 0;
+    r->n -= cut;
+    memmove(r->id, r->id + cut, (size_t)r->n * sizeof *r->id);
+    r->begin = r->begin > cut ? r->begin - cut : 1;
     for (int k = 0; k < TASK_LENGTHS; k++)
         r->length[k] =
             c->length[k] > 0 ? c->length[k] : (double)(r->n - r->begin);
-    FREE(context, both, all.id);
 }
 
 /* Keep the question if it is one of this rank. */
@@ -88,19 +193,31 @@ static int add_question(void *arg, const struct task_question *r,
                         const char *line, struct err *e)
 {
     struct questions *q = arg;
-    const bool own = q->at++ % q->shares == q->engine->coll.rank % q->shares;
+    const bool own = q->at % q->shares == q->engine->coll.rank % q->shares;
+    const bool end = q->task->is[TASK_CONTINUATION];
     struct buf before = BUF_INIT;
     const size_t first = q->n;
+    struct request *of;
+    int64_t shared;
     int ret;
 
     buf_str(&before, r->description);
-    ret = task_shots_add(&q->shots, r, line, &before, e);
-    for (int i = 0; ret == 0 && own && i < r->n; i++) {
+    ret = put_shots(q, r, line, &before, e);
+    q->at++;
+    for (int i = 0; ret == 0 && own && i < r->n; i++)
         add_request(q, before.s, &r->choice[i]);
-        q->request[first].of = r->n;
-        q->request[first].right = r->right;
-    }
     buf_clear(&before);
+    if (q->n == first)
+        return ret;
+    of = &q->request[first];
+    of->of = r->n;
+    of->right = r->right;
+    shared = count_shared(of, end);
+    for (int i = 0; i < r->n; i++) {
+        if (q->task->core && r->n > 1)
+            of[i].begin = end ? of[i].n - shared : shared;
+        cut_request(q, &of[i], &r->choice[i]);
+    }
     return ret;
 }
 
@@ -109,13 +226,17 @@ static int add_question(void *arg, const struct task_question *r,
 static int64_t read_questions(struct questions *q, struct err *e)
 {
     const struct task *t = q->task;
-    const int64_t shots = task_shots_open(&q->shots, t, e);
-    int64_t bytes =
-        shots < 0 ? -1 : task_each(t, t->path, t->limit, add_question, q, e);
+    int64_t shots = 0, bytes = 0;
 
+    python_random_seed(&q->random, SHOTS_SEED);
+    if (t->shots > 0)
+        shots =
+            task_each(t, t->shots_path, t->core ? t->limit : 0, add_shot, q, e);
+    if (shots >= 0)
+        bytes = task_each(t, t->path, t->limit, add_question, q, e);
     for (int i = 0; i < TASK_KEYS && bytes >= 0; i++)
         bytes += (int64_t)strlen(str_or_empty(t->is[i]));
-    return bytes < 0 ? -1 : bytes + shots;
+    return bytes < 0 || shots < 0 ? -1 : bytes + shots;
 }
 
 /* All ranks read as many bytes, or none asks. */
@@ -142,19 +263,6 @@ static int by_length(const void *a, const void *b)
     const struct request *y = *(struct request *const *)b;
 
     return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : (x > y) - (x < y);
-}
-
-/* With the matrices of the engine, which may be those of --weights. */
-static int open_greedy(struct questions *q, struct err *e)
-{
-    static const struct sample_settings likeliest = { .top_p = 1 };
-    struct engine *eng = q->engine;
-
-    if (sampler_open(&q->greedy, eng, 1, eng->gpt.T, 0, e) < 0)
-        return -1;
-    quantize_borrow(&q->greedy.decoder.graph, &eng->gpt.graph);
-    q->greedy.conf = &likeliest;
-    return 0;
 }
 
 /* Without labels, the continuation is right if the model would write it. */
@@ -272,15 +380,20 @@ static void set_result(const struct questions *q,
 {
     const double *t = q->tally, n = t[ASKED];
     const bool labels = q->task->is[TASK_LABEL];
+    const double norm = labels && !q->task->core ? 0 : (double)NAN;
     /* without a loss, no choice is the likeliest */
     const double bad = t[NONFINITE] > 0 ? (double)NAN : 0;
 
     r->questions = (int64_t)n;
     r->of[ANSWER_ACC] = t[RIGHT] / n + bad;
-    r->of[ANSWER_ACC_NORM] = labels ? t[RIGHT + 1] / n + bad : (double)NAN;
-    r->of[ANSWER_ACC_BYTES] = labels ? t[RIGHT + 2] / n + bad : (double)NAN;
+    r->of[ANSWER_ACC_NORM] = t[RIGHT + 1] / n + bad + norm;
+    r->of[ANSWER_ACC_BYTES] = t[RIGHT + 2] / n + bad + norm;
     r->of[ANSWER_PERPLEXITY] =
         labels ? (double)NAN : exp(ldexp(t[LOSS] / n, -LOSS_BITS));
+    r->of[ANSWER_CENTRED] =
+        q->task->core
+            ? (r->of[ANSWER_ACC] - q->task->baseline) / (1 - q->task->baseline)
+            : (double)NAN;
     for (int k = ANSWER_ACC; k <= ANSWER_ACC_NORM; k++)
         r->of[ANSWER_ACC_STDERR + k] =
             sqrt(r->of[k] * (1 - r->of[k]) / (n - 1));
@@ -290,21 +403,55 @@ static void set_result(const struct questions *q,
                  t[CUT], (long long)q->engine->gpt.T);
 }
 
-int multiple_choice_eval(struct engine *eng, const struct task *task,
-                         struct multiple_choice_result *r, struct err *e)
+/* There is none if a part was not asked. */
+static void set_mean(const struct tasks *all, size_t i,
+                     struct multiple_choice_result *of)
 {
+    struct multiple_choice_result r = { 0 };
+    double n = 0, squares = 0;
+    bool lacks = false;
+
+    for (size_t k = 0; k < i; k++) {
+        if (!task_has_part(&all->task[i], &all->task[k]))
+            continue;
+        n++;
+        lacks = lacks || of[k].questions == 0;
+        r.questions += of[k].questions;
+        r.seconds += of[k].seconds;
+        for (int a = 0; a < ANSWERS; a++)
+            r.of[a] += of[k].of[a];
+        squares += pow(of[k].of[ANSWER_ACC_STDERR], 2);
+    }
+    for (int a = 0; a < ANSWERS; a++)
+        r.of[a] /= n;
+    r.of[ANSWER_ACC_STDERR] = sqrt(squares) / n;
+    r.questions = lacks ? 0 : r.questions;
+    of[i] = r;
+}
+
+int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
+                         struct multiple_choice_result *of, struct err *e)
+{
+    static const struct sample_settings likeliest = { .top_p = 1 };
+    const struct task *task = &all->task[i];
+    struct multiple_choice_result *r = &of[i];
     /* where a forward needs all ranks, all of them answer every question */
     const int shares = parallel_gathers(&eng->parallel) ? 1 : eng->coll.size;
     struct questions q = { .engine = eng, .task = task, .shares = shares };
     int ret;
 
+    if (task->is[TASK_MEAN]) {
+        set_mean(all, i, of);
+        return 0;
+    }
     *r = (struct multiple_choice_result){ .seconds = clock_mono() };
     if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "questions need a tokenizer; set data.tokenizer");
     ret = agree_questions(&q, read_questions(&q, e), &r->unread, e);
     if (ret == 0 && !task->is[TASK_LABEL])
-        ret = open_greedy(&q, e);
+        ret = sampler_open(&q.greedy, eng, 1, eng->gpt.T, 0, e);
+    q.greedy.conf = &likeliest;
     if (ret == 0)
         ret = score_all(&q, &r->stopped, e);
     if (ret == 0 && !r->stopped) {
@@ -313,11 +460,11 @@ int multiple_choice_eval(struct engine *eng, const struct task *task,
     }
     if (ret == 0 && !r->stopped)
         set_result(&q, r);
-    for (size_t i = 0; i < q.n; i++)
-        free(q.request[i].id);
+    for (size_t k = 0; k < q.n; k++)
+        free(q.request[k].id);
     sampler_close(&q.greedy);
-    task_shots_close(&q.shots);
-    FREE(q.request, q.longest);
+    arena_clear(&q.mem);
+    FREE(q.request, q.longest, q.shot);
     r->seconds = clock_mono() - r->seconds;
     return ret;
 }

@@ -15,7 +15,15 @@
  * continuations of which each token is the likeliest, and perplexity the
  * exponential of their mean loss; other results are NaN, as is the standard
  * error of one question.  A text that is longer than the context loses its
- * beginning.  Questions of similar length are read at once, as many as a
+ * beginning.
+ *
+ * In a task of CORE, an end-of-text token precedes each text; the loss of acc
+ * is the mean over the tokens that the texts of a question do not share at
+ * their beginning or, with a continuation, that they do share at their end; and
+ * the last token is part of the context.  The results of a mean are the means
+ * of those of its parts.
+ *
+ * Questions of similar length are read at once, as many as a
  * micro-batch has tokens for.  Ranks share the questions.  A signal that sig.h
  * has caught stops the evaluation.
  */
@@ -28,6 +36,7 @@ enum multiple_choice_answer {
     ANSWER_ACC_NORM_STDERR,
     ANSWER_ACC_BYTES,
     ANSWER_PERPLEXITY,
+    ANSWER_CENTRED, /* (acc - baseline) / (1 - baseline) */
     ANSWERS
 };
 
@@ -39,7 +48,8 @@ struct multiple_choice_result {
     bool unread;  /* the failure is that a rank cannot read the questions */
 };
 
-int multiple_choice_eval(struct engine *, const struct task *,
+/* Set the result of task i, and look at those before it. */
+int multiple_choice_eval(struct engine *, const struct tasks *, size_t i,
                          struct multiple_choice_result *, struct err *);
 /* The metric in which training records it, which the caller frees; or NULL. */
 char *multiple_choice_metric(const struct task *, enum multiple_choice_answer);

@@ -158,7 +158,9 @@ int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
     if (!s->logits || !s->raw || !s->order ||
         (bits && quantize_weights(&s->decoder.graph, bits, e) < 0))
         return -1;
-    if (bits && s->window.T > 0)
+    if (!bits)
+        quantize_borrow(&s->decoder.graph, &eng->gpt.graph);
+    if (s->window.T > 0)
         quantize_borrow(&s->window.graph, &s->decoder.graph);
     return 0;
 }

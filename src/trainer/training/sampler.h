@@ -51,7 +51,7 @@ struct sampler_token {
 typedef void sampler_fn(void *arg, int sequence, int32_t id);
 
 /* room: the tokens of a sequence, with its prompt.  bits: those of a number in
- * the matrices to multiply with, 8 or 4; 0: as the model has them. */
+ * the matrices to multiply with, 8 or 4; 0: as the engine has them. */
 int sampler_open(struct sampler *, struct engine *, int count, int64_t room,
                  int bits, struct err *);
 void sampler_close(struct sampler *);

@@ -216,7 +216,7 @@ static int ask_questions(struct train *t, struct err *e)
 
     for (size_t i = 0; i < all->n && ret == 0 && !t->signalled; i++) {
         if (*due & all->task[i].due)
-            ret = multiple_choice_eval(t->engine, &all->task[i], &r[i], e);
+            ret = multiple_choice_eval(t->engine, all, i, r, e);
         if (r[i].unread) { /* a file that is gone does not end a training */
             if (t->engine->coll.rank == 0)
                 log_warn("no questions after step %lld: %s",
