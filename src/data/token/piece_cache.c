@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "common/mem.h"
+#include "data/token/tokenizer.h"
 
 /* The second half of the key of a slot that is being filled.  No word has this
  * key, because its length is 0. */
