@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "data/token/tokenizer.h"
 #include "data/token/word_key.h"
 
 /*
