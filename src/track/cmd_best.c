@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
-#include "common/stats/student.h"
+#include "common/stats/paired.h"
 #include "store/analysis/paired_runs.h"
 #include "store/query/differ.h"
 #include "store/query/run_value.h"

@@ -8,7 +8,6 @@
 
 #include "common/rng.h"
 #include "common/stats/paired.h"
-#include "common/stats/student.h"
 #include "t/lib/tap.h"
 
 enum { CASES = 1000 };

@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/stats/least_squares.h"
+#include "common/stats/scaling_law.h"
 #include "store/analysis/planned_rates.h"
 
 /* ---- the law ------------------------------------------------------------- */
