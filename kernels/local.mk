@@ -13,7 +13,6 @@ kernels_libkernels_a_SOURCES = \
 	%D%/mix.c \
 	%D%/norm.c \
 	%D%/quantize.c \
-	%D%/random_normal.c \
 	%D%/update.c \
 	%D%/cpu/cpu.c
 kernels_libkernels_a_CFLAGS = $(AM_CFLAGS)
