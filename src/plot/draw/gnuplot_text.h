@@ -6,7 +6,7 @@
 /*
  * gnuplot_text - the parts of a gnuplot script
  *
- * gnuplot_page.c writes the terminal and the pages, gnuplot_panel.c a panel,
+ * gnuplot.c writes the terminal and the pages, gnuplot_panel.c a panel,
  * gnuplot_marks.c its marks or its map, gnuplot_text.c strings.  No other file
  * needs this.
  */

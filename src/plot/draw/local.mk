@@ -5,7 +5,6 @@ src_plot_libplot_a_SOURCES += \
 	%D%/figure_finish.c \
 	%D%/gnuplot.c \
 	%D%/gnuplot_marks.c \
-	%D%/gnuplot_page.c \
 	%D%/gnuplot_panel.c \
 	%D%/gnuplot_text.c \
 	%D%/html.c \
