@@ -19,7 +19,7 @@
  * are summed in one place and in one order.
  */
 #include "config.h"
-#include "kernels/cpu/dropout.h"
+#include "kernels/cpu/random.h"
 #include "kernels/cpu/gemm.h"
 
 #include <assert.h>

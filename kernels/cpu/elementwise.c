@@ -5,7 +5,6 @@
  * of ROWS_PIECE elements, by position alone.
  */
 #include "config.h"
-#include "kernels/cpu/dropout.h"
 #include "kernels/cpu/random.h"
 #include "kernels/cpu/rows.h"
 
