@@ -3,7 +3,7 @@
  *
  * with: src/track/serve/query.c
  * with: src/track/serve/guard.c
- * with: src/track/serve/file_kind.c
+ * with: src/track/serve/answer.c
  */
 #include "config.h"
 #include "track/serve/guard.h"
@@ -12,7 +12,7 @@
 
 #include "common/path.h"
 #include "t/fuzz/fuzz.h"
-#include "track/serve/file_kind.h"
+#include "track/serve/answer.h"
 #include "track/serve/query.h"
 
 static const char token[] = "0123456789abcdef0123456789abcdef";

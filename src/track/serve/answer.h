@@ -39,3 +39,17 @@ bool answer_gzip_is_wanted(const char *accepted);
  * is short or there is no memory.  A figure of many curves, a text of digits,
  * becomes a third as long. */
 bool answer_gzip(struct buf *);
+
+/*
+ * file_kind - how an artifact is shown, by its name
+ *
+ * A type is one that a browser shows and never runs: HTML and scripts are plain
+ * text, and an SVG may only be an image.
+ */
+struct file_kind {
+    const char *name; /* "text", "image", "audio", "binary" ... */
+    const char *type; /* of HTTP */
+    bool sandbox;     /* it might contain something that runs */
+};
+
+const struct file_kind *file_kind_of(const char *path);

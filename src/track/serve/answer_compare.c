@@ -16,9 +16,8 @@
 #include "track/report/report.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/diff_table.h"
+#include "track/runs/compare_table.h"
 #include "track/runs/importance.h"
-#include "track/serve/chosen.h"
 #include "track/serve/site.h"
 
 /* -- tables ---------------------------------------------------------------- */

@@ -16,9 +16,8 @@
 #include "plot/draw/json.h"
 #include "track/runs/media_file.h"
 #include "track/runs/run_facts.h"
-#include "track/serve/chosen.h"
+#include "track/serve/answer.h"
 #include "track/serve/figure_request.h"
-#include "track/serve/file_kind.h"
 #include "track/serve/site.h"
 
 /* -- the log --------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include "plot/curve_kind.h"
 #include "store/query/run_value.h"
 #include "track/runs/file_tree.h"
-#include "track/serve/chosen.h"
+#include "track/serve/site.h"
 
 struct chart {
     char *prefix;                  /* of its group: "train" */

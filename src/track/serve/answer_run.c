@@ -20,7 +20,7 @@
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
-#include "track/serve/file_kind.h"
+#include "track/serve/answer.h"
 
 /*
  * run_health - a few sentences on whether a run is well

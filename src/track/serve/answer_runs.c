@@ -11,7 +11,7 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
-#include "track/serve/chosen.h"
+#include "track/serve/site.h"
 
 /* A request for a table of runs, and the runs that it shows. */
 struct listing {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "plot/figures.h"
-#include "track/serve/chosen.h"
+#include "track/serve/site.h"
 
 /*
  * figure_request - a figure of gplot, as a URL asks for it

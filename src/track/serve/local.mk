@@ -8,9 +8,7 @@ gtrack_SOURCES += \
 	%D%/answer_run.c \
 	%D%/answer_runs.c \
 	%D%/cache.c \
-	%D%/chosen.c \
 	%D%/figure_request.c \
-	%D%/file_kind.c \
 	%D%/freeze.c \
 	%D%/guard.c \
 	%D%/live.c \
