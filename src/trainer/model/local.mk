@@ -4,7 +4,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/graph.c \
 	%D%/graph_calls.c \
 	%D%/graph_memory.c \
-	%D%/graph_run.c \
 	%D%/observe.c \
 	%D%/optim.c \
 	%D%/param_rates.c \
