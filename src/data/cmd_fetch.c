@@ -30,7 +30,6 @@
 #include "common/sha256.h"
 #include "data/corpus/catalog.h"
 #include "data/corpus/corpus_files.h"
-#include "data/corpus/magic.h"
 #include "data/corpus/source/download.h"
 #include "data/corpus/source/source.h"
 

@@ -5,7 +5,7 @@
 
 #include "common/log.h"
 #include "common/opt.h"
-#include "track/runs/diff_table.h"
+#include "track/runs/compare_table.h"
 #include "track/runs/track.h"
 
 static struct table_style style;

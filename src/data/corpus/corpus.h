@@ -47,8 +47,8 @@
  *
  * Errors in the input are reported with file and line, and conf.bad tells what
  * to skip.  If too many lines were bad (conf.good), the end is an error.  A
- * file that is no text, but an archive or the like (magic.h), is damaged.  A
- * compressed file that ends early gives its complete lines first.
+ * file that is no text, but an archive or the like, is damaged.  A compressed
+ * file that ends early gives its complete lines first.
  */
 enum { CORPUS_BLOCK = 256 << 10, CORPUS_PART = 16 << 20, CORPUS_KEY = 4096 };
 

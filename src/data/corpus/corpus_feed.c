@@ -11,8 +11,8 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "data/corpus/corpus_files.h"
 #include "data/corpus/corpus_parquet.h"
-#include "data/corpus/magic.h"
 #include "data/corpus/source/download.h"
 #include "data/token/boundary.h"
 

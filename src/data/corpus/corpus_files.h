@@ -36,3 +36,14 @@ enum corpus_format corpus_files_format(const char *name);
 
 /* Does the name say that the file is compressed? */
 bool corpus_files_compressed(const char *name);
+
+/*
+ * magic - recognise by their first bytes files that are not text
+ *
+ * magic_name() knows archives, documents and programs that would otherwise be
+ * read as text: it returns what the data are, such as "a bzip2 file", or NULL,
+ * and in *help how to get text from them, such as "; 'bzcat' converts it", or
+ * "".  It needs the first 512 bytes, unless the file is shorter.
+ */
+const char *magic_name(const char *data, size_t n, const char **help);
+bool magic_is_html(const char *data, size_t n);

@@ -13,7 +13,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/hashset.c \
 	%D%/jsonl.c \
 	%D%/leak.c \
-	%D%/magic.c \
 	%D%/near.c \
 	%D%/roll.c \
 	%D%/where.c

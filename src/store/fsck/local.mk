@@ -1,4 +1,3 @@
 src_store_libstore_a_SOURCES += \
 	%D%/fsck.c \
-	%D%/fsck_checkpoints.c \
 	%D%/fsck_store.c

@@ -5,7 +5,6 @@ gtrack_SOURCES += \
 	%D%/column_parse.c \
 	%D%/compare_table.c \
 	%D%/copy.c \
-	%D%/diff_table.c \
 	%D%/file_tree.c \
 	%D%/importance.c \
 	%D%/media_file.c \
