@@ -23,6 +23,7 @@ gdata_SOURCES = \
 	%D%/cmd_info.c \
 	%D%/cmd_leak.c \
 	%D%/cmd_lock.c \
+	%D%/cmd_sample.c \
 	%D%/cmd_verify.c \
 	%D%/cmd_vocab.c \
 	%D%/gdata.c

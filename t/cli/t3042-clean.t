@@ -163,6 +163,35 @@ $(head -1 invalid.jsonl)
 END
 ok $? "a document that is kept keeps its bytes"
 
+# sample: some documents, and what a rule dropped
+gdata sample -n 5 many.jsonl >some 2>err
+is "$(grep -c '^==> many.jsonl:[0-9]* <==$' some) $(cat err)" \
+    "5 gdata: 5 of 3,000 documents" "sample prints a few documents"
+line=$(sed -n '1s/.*:\([0-9]*\) .*/\1/p' some)
+is "$(sed -n 2p some | cut -c-40)" "$(sed -n "${line}p" many.jsonl |
+    sed 's/.*"text": "//; s/\\n.*//' | cut -c-40)" \
+    "the heading of a document has its line"
+gdata sample -n 5 many.jsonl >again 2>err
+cmp -s some again && gdata sample -n 5 --seed 1 many.jsonl >again 2>err &&
+    ! cmp -s some again
+ok $? "the seed chooses the documents"
+gdata sample --dropped-by length.words_min few.out.dropped >out 2>err
+is "$(cat out)" "==> few.out.dropped:1, length.words_min: 2 <==
+one two" "sample shows what a rule dropped, and its value"
+gdata sample --dropped-by empty --where 'id = 3' few.out.dropped >out 2>err
+is "$(head -1 out)" "==> few.out.dropped:2, empty: 0 <==" \
+    "a filter chooses among what a rule dropped"
+gdata sample --dropped-by empty few.jsonl >out 2>err
+like err 'no document has the field "rule"' \
+    "a file that clean did not write is reported"
+for i in $(seq 500); do echo "{\"text\": \"$i\"}"; done >five.jsonl
+for s in $(seq 40); do gdata sample -q -n 25 --seed $s five.jsonl; done |
+    awk '/^[0-9]/ { n++; sum += $1; late += $1 > 250 }
+         END { print n, (sum / n > 230 && sum / n < 270), (late > 430 && late < 570) }' >out
+is "$(cat out)" "1000 1 1" "all documents have the same chance"
+printf '{"text": "a\\u001b[31mb\\tc"}\n' | gdata sample -q --input jsonl - >out 2>err
+is "$(sed -n 2p out)" "$(printf 'a^[[31mb\tc')" "control characters are made visible"
+
 # threads: the same bytes in the same order
 for i in 1 2 3 4 5; do cat many.jsonl; done >more.jsonl
 { words 200000 each; printf '%%'; cat many.jsonl; printf '%%'; words 90000; } \
