@@ -8,7 +8,6 @@
 #include "plot/draw/axis.h"
 #include "plot/draw/figure.h"
 #include "plot/draw/layout.h"
-#include "plot/draw/legend.h"
 #include "t/lib/tap.h"
 
 static double falling(double t)

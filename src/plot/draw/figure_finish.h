@@ -7,7 +7,7 @@
  * figure_finish - the steps by which figure_finish() completes a figure
  *
  * range.c chooses the axes, place.c finds room for the legend and the inset
- * where they cover nothing, and thin.c drops points that cannot be seen.
+ * where they cover nothing.
  */
 
 /* Choose the scales and ranges of a panel's axes, and of its inset.  A range

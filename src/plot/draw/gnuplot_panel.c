@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
-#include "plot/draw/legend.h"
+#include "plot/draw/layout.h"
 
 /* clang-format off */
 /* Dashes and points that are the same in all terminals of gnuplot. */

@@ -7,8 +7,7 @@
  * gnuplot_text - the parts of a gnuplot script
  *
  * gnuplot.c writes the terminal and the pages, gnuplot_panel.c a panel,
- * gnuplot_marks.c its marks or its map, gnuplot_text.c strings.  No other file
- * needs this.
+ * gnuplot_text.c its marks or its map, and strings.  No other file needs this.
  */
 
 /* Whether fonts of this machine have a character, as far as it was asked. */

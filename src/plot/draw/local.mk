@@ -4,15 +4,12 @@ src_plot_libplot_a_SOURCES += \
 	%D%/figure.c \
 	%D%/figure_finish.c \
 	%D%/gnuplot.c \
-	%D%/gnuplot_marks.c \
 	%D%/gnuplot_panel.c \
 	%D%/gnuplot_text.c \
 	%D%/html.c \
 	%D%/json.c \
 	%D%/layout.c \
-	%D%/legend.c \
 	%D%/palette.c \
 	%D%/place.c \
 	%D%/range.c \
-	%D%/term.c \
-	%D%/thin.c
+	%D%/term.c

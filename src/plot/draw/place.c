@@ -12,7 +12,6 @@
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/layout.h"
-#include "plot/draw/legend.h"
 
 /* ---- the space inside the axes ----------------------------------------- */
 

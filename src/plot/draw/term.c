@@ -10,7 +10,6 @@
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/layout.h"
-#include "plot/draw/legend.h"
 
 /* What is written instead where the locale has ASCII only. */
 static const struct {
