@@ -15,15 +15,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
+#include "common/machine/limits.h"
+#include "common/machine/nvml.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/read/runs.h"
 #include "store/write/edit.h"
 #include "store/write/run.h"
-#include "common/clock.h"
-#include "common/machine/nvml.h"
-#include "common/machine/usage.h"
 
 /*
  * monitor - record what a program uses of the machine

@@ -13,7 +13,6 @@
 #include "common/clock.h"
 #include "common/format/secret.h"
 #include "common/log.h"
-#include "common/machine/usage.h"
 #include "common/machine/limits.h"
 #include "common/machine/threads.h"
 #include "common/mem.h"

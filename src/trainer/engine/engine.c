@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/machine/usage.h"
+#include "common/machine/limits.h"
 #include "common/mem.h"
 #include "common/program.h"
 #include "common/sha256.h"

@@ -9,9 +9,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/machine/limits.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/machine/usage.h"
 #include "trainer/device/hardware.h"
 
 /* ---- readings --------------------------------------------------------- */
