@@ -3,7 +3,6 @@
  *
  * with: src/track/push
  * with: src/track/runs/file_tree.c
- * with: src/track/runs/media_file.c
  *
  * A byte above 0xF0, which JSON in UTF-8 rarely has, ends an answer and gives
  * the status of the next.  After the last one the server answers no more.  HTTP

@@ -2,7 +2,6 @@
 gtrack_SOURCES += \
 	%D%/import.c \
 	%D%/import_csv.c \
-	%D%/import_json.c \
 	%D%/import_mlflow.c \
 	%D%/import_tensorboard.c \
 	%D%/import_text.c \

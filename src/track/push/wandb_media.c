@@ -16,7 +16,7 @@
 #include "common/path.h"
 #include "common/sha256.h"
 #include "store/analysis/histogram.h"
-#include "track/runs/media_file.h"
+#include "track/runs/file_tree.h"
 
 /* What W&B calls a medium of a kind, and several. */
 struct kind {

@@ -7,7 +7,6 @@ gtrack_SOURCES += \
 	%D%/copy.c \
 	%D%/file_tree.c \
 	%D%/importance.c \
-	%D%/media_file.c \
 	%D%/run_facts.c \
 	%D%/track.c \
 	%D%/value_line.c

@@ -14,7 +14,7 @@
 #include "common/path.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/json.h"
-#include "track/runs/media_file.h"
+#include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"
 #include "track/serve/answer.h"
 #include "track/serve/figure_request.h"

@@ -6,7 +6,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/graph_memory.c \
 	%D%/observe.c \
 	%D%/optim.c \
-	%D%/param_rates.c \
 	%D%/quantize.c \
 	%D%/resolve.c \
 	%D%/rules.c \

@@ -31,7 +31,7 @@
  */
 
 /*
- * How fast a parameter is updated (param_rates.c).  An optim.group.N names
+ * How fast a parameter is updated.  An optim.group.N names
  * parameters, by a pattern or as one of four kinds, and gives them a rate, a
  * first decay rate or a weight decay of their own.  Later groups take
  * precedence.  param_rates_check() refuses a group that cannot be read, or that
