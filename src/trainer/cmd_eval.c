@@ -9,12 +9,14 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/leak.h"
+#include "data/shards/shard.h"
 #include "store/read/runs.h"
 #include "store/write/stored_run.h"
 #include "trainer/checkpoint/checkpoint_state.h"
@@ -23,9 +25,10 @@
 #include "trainer/trained_model.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
+#include "trainer/training/sampler.h"
 
 static const char *data, *questions, *task_list, *documents, *train_text;
-static const char *per_token;
+static const char *per_token, *logits;
 static int64_t sequences, stride, limit, shots = -1;
 static struct trained_model model;
 static struct table_style style;
@@ -53,6 +56,8 @@ static const struct opt eval_opts[] = {
       "with --documents, mark those that occur in this training text" },
     { 0, "per-token", "file", OPT_STRING, &per_token,
       "with --documents, write the log-probability of each token to FILE" },
+    { 0, "logits", "file.npy", OPT_STRING, &logits,
+      "with --documents, write the logits of each token to FILE.npy" },
     { 'b', "micro-batch", "n", OPT_LONG, &model.micro_batch,
       "process N sequences at a time (default: train.micro_batch)" },
     TRAINED_MODEL_OPTS_TO_COMPUTE(model),
@@ -189,7 +194,8 @@ static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
  * number of losses, their mean, "whole" or "part" if the text of --train-text
  * contains so much of it, and the losses with blanks between them.
  *
- * With --per-token, there is a file instead, with a line for each token.
+ * With --per-token, there is a file instead, with a line for each token; with
+ * --logits, one with a row for each.
  */
 enum { POSITIONS = 24 }; /* 1, 2-3, 4-7 ... */
 
@@ -204,7 +210,8 @@ struct reading {
     int64_t documents;
     double loss[POSITIONS]; /* sums by the position in a document */
     int64_t tokens[POSITIONS];
-    struct buf kept; /* the text of the artifact */
+    struct buf kept;        /* the text of the artifact, or the logits */
+    struct sampler sampler; /* for these */
 };
 
 static struct corpus_conf conf_of(const char *const *path)
@@ -233,11 +240,9 @@ static int64_t set_sequences(struct engine *eng, const struct ids *ids,
 
 static int bucket_of(int64_t position)
 {
-    int k = 0;
+    const int k = 63 - __builtin_clzll((uint64_t)position);
 
-    while (k < POSITIONS - 1 && position >= (int64_t)2 << k)
-        k++;
-    return k;
+    return k < POSITIONS ? k : POSITIONS - 1;
 }
 
 /* Append the losses, or lines of --per-token, to a text, and add them up. */
@@ -259,7 +264,7 @@ static double score_tokens(struct reading *r, const struct corpus_doc *d,
             buf_printf(&r->kept, "%s:%lld\t%lld\t%d\t%.9g\n", d->file,
                        (long long)d->line, (long long)(at + t + 1),
                        r->ids.id[at + t + 1], -loss);
-        else
+        else if (!logits)
             buf_printf(losses, "%s%.5g", losses->len ? " " : "", loss);
     }
     return sum;
@@ -284,6 +289,40 @@ static const char *find_leak(struct reading *r, const struct corpus_doc *doc)
     return "";
 }
 
+/* Keep the logits after each token of the document but the last. */
+static int keep_logits(struct reading *r, struct err *e)
+{
+    const size_t row = (size_t)r->engine->set->model.vocab * sizeof(float);
+
+    if (r->kept.len + r->ids.n * row > (size_t)2 << 30)
+        return err_set(e, ERR_USAGE,
+                       "the logits take more than 2 GiB; evaluate fewer or "
+                       "shorter documents");
+    for (size_t at = 0; at + 1 < r->ids.n; at++) {
+        if (at % (size_t)r->engine->gpt.T == 0)
+            r->sampler.read = 0;
+        if (sampler_read(&r->sampler, &r->ids.id[at], 1, e) < 0)
+            return -1;
+        buf_add(&r->kept, r->sampler.logits, row);
+    }
+    return 0;
+}
+
+static int save_logits(const struct reading *r, struct err *e)
+{
+    const size_t vocab = (size_t)r->engine->set->model.vocab;
+    char shape[2 * NUM_TEXT];
+    struct save s = { 0 };
+
+    if (save_open(&s, logits, e) < 0)
+        return -1;
+    snprintf(shape, sizeof shape, "%zu, %zu",
+             r->kept.len / (vocab * sizeof(float)), vocab);
+    shard_npy_header(s.fp, "<f4", shape);
+    fwrite(r->kept.s, 1, r->kept.len, s.fp);
+    return save_commit(&s, e);
+}
+
 static int score_document(void *arg, const struct corpus_doc *d, struct err *e)
 {
     struct reading *r = arg;
@@ -291,12 +330,13 @@ static int score_document(void *arg, const struct corpus_doc *d, struct err *e)
     const int32_t eot = tokenizer_eot(eng->data.tokenizer);
     struct buf losses = BUF_INIT;
     double sum = 0;
-    int ret = 0;
+    int ret;
 
     r->ids.n = 0;
     if (eot >= 0)
         ids_add(&r->ids, eot);
     tokenizer_encode(eng->data.tokenizer, d->text, d->len, 0, &r->ids);
+    ret = logits ? keep_logits(r, e) : 0;
     for (int64_t at = 0; ret == 0 && at + 1 < (int64_t)r->ids.n;
          at += eng->gpt.B * eng->gpt.T) {
         ret = engine_forward(eng, set_sequences(eng, &r->ids, at), e);
@@ -420,7 +460,9 @@ static int evaluate_documents(struct engine *eng, struct table *t,
                        "documents need a tokenizer; set data.tokenizer");
     if (per_token)
         buf_str(&r.kept, "document\ttoken\tid\tlogprob\n");
-    ret = read_documents(&r, e);
+    ret = logits ? sampler_open(&r.sampler, eng, 1, eng->gpt.T, 0, e) : 0;
+    if (ret == 0)
+        ret = read_documents(&r, e);
     for (int k = 0; k < POSITIONS; k++)
         sum += r.loss[k];
     if (ret == 0)
@@ -429,7 +471,9 @@ static int evaluate_documents(struct engine *eng, struct table *t,
         add_positions(t, &r);
     if (ret == 0 && eng->coll.rank == 0)
         ret = per_token ? save_bytes(per_token, r.kept.s, r.kept.len, e)
+              : logits  ? save_logits(&r, e)
                         : keep_in_run(&r.kept, e);
+    sampler_close(&r.sampler);
     buf_clear(&r.kept);
     return ret;
 }
@@ -456,20 +500,24 @@ static int evaluate(struct engine *eng, struct err *e)
 
 static int eval_main(int argc, char **argv, struct err *e)
 {
-    if ((train_text || per_token) && !documents)
+    if ((train_text || per_token || logits) && !documents)
         return err_set(e, ERR_USAGE, "%s needs --documents",
-                       train_text ? "--train-text" : "--per-token");
+                       train_text  ? "--train-text"
+                       : per_token ? "--per-token"
+                                   : "--logits");
     if (shots >= 0 && !questions && !task_list)
         return err_set(e, ERR_USAGE, "--shots needs --tasks or --questions");
-    if (train_text && per_token)
+    if (!!train_text + !!per_token + !!logits > 1)
         return err_set(e, ERR_USAGE,
-                       "--train-text and --per-token exclude each other");
+                       "--train-text, --per-token and --logits exclude each "
+                       "other");
     return trained_model_run(&model, argc, argv, evaluate, e);
 }
 
 static void confine_eval(void)
 {
-    char *folder = per_token   ? path_of_output(per_token)
+    const char *file = per_token ? per_token : logits;
+    char *folder = file        ? path_of_output(file)
                    : documents ? trained_model_store(&model)
                                : NULL;
 

@@ -82,6 +82,34 @@ gdata encode -q -T tok -o last last.jsonl >out 2>&1
 is "$(awk -F '\t' '$1 == "test.jsonl:16" { print $3 }' tokens.tsv)" \
     "$(od -An -v -tu2 -j1024 last_000000.bin | xargs -n 1 | sed 1d)" \
     "the ids are those of the tokens" "$(cat out)"
+check "the logits of documents are written to a file" \
+    gtrain eval late --documents test.jsonl --device cpu --logits logits.npy
+if command -v python3 >/dev/null; then
+    python3 - >out 2>&1 <<'END'
+import ast, math, struct
+data = open("logits.npy", "rb").read()
+head = ast.literal_eval(data[10:128].decode())
+lines = [l.split("\t") for l in open("tokens.tsv").read().splitlines()[1:]]
+rows, cols = head["shape"]
+assert head["descr"] == "<f4" and not head["fortran_order"], head
+assert rows == len(lines) and len(data) == 128 + 4 * rows * cols, head
+for i, line in enumerate(lines):
+    row = struct.unpack_from("<%df" % cols, data, 128 + 4 * cols * i)
+    total = math.log(sum(map(math.exp, row)))
+    assert abs(row[int(line[2])] - total - float(line[3])) < 1e-4, line
+END
+    ok $? "the logits give the log-probability of each token" "$(tail -n 1 out)"
+else
+    skip "the logits give the log-probability of each token" "no python3"
+fi
+gtrain eval late --documents test.jsonl --logits x.npy --per-token x.tsv \
+    >out 2>&1
+is "$? $(cat out)" \
+    "2 gtrain: --train-text, --per-token and --logits exclude each other" \
+    "an evaluation writes one file"
+gtrain eval late --logits x.npy >out 2>&1
+is "$? $(cat out)" "2 gtrain: --logits needs --documents" \
+    "--logits without documents is refused"
 gtrain eval late --per-token x.tsv >out 2>&1
 is "$? $(cat out)" "2 gtrain: --per-token needs --documents" \
     "--per-token without documents is refused"

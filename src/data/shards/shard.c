@@ -390,6 +390,19 @@ int shard_sample(const struct shard *s, struct sha256 *h, struct err *e)
     return read_map(&same, add_sample, h, e);
 }
 
+void shard_npy_header(FILE *fp, const char *type, const char *shape)
+{
+    char npy[NPY_HEADER + 1];
+    const int len = snprintf(npy, sizeof npy,
+                             "%s\x01%c%c%c{'descr': '%s', 'fortran_order': "
+                             "False, 'shape': (%s), }",
+                             npy_magic, 0, NPY_HEADER - 10, 0, type, shape);
+
+    memset(npy + len, ' ', (size_t)(NPY_HEADER - len));
+    npy[NPY_HEADER - 1] = '\n';
+    fwrite(npy, NPY_HEADER, 1, fp);
+}
+
 static void write_header(const struct shard_out *out, FILE *fp)
 {
     int32_t llmc[256] = {
@@ -397,22 +410,15 @@ static void write_header(const struct shard_out *out, FILE *fp)
         out->width == 2 ? LLMC_VERSION : LLAMA_VERSION,
         (int32_t)out->n,
     };
-    char npy[NPY_HEADER + 1];
-    int len;
+    char shape[32];
 
     switch (out->format) {
     case SHARD_LLMC:
         fwrite(llmc, sizeof llmc, 1, fp);
         break;
     case SHARD_NPY:
-        len = snprintf(npy, sizeof npy,
-                       "%s\x01%c%c%c{'descr': '<u%d', 'fortran_order': False, "
-                       "'shape': (%lld,), }",
-                       npy_magic, 0, NPY_HEADER - 10, 0, out->width,
-                       (long long)out->n);
-        memset(npy + len, ' ', (size_t)(NPY_HEADER - len));
-        npy[NPY_HEADER - 1] = '\n';
-        fwrite(npy, NPY_HEADER, 1, fp);
+        snprintf(shape, sizeof shape, "%lld,", (long long)out->n);
+        shard_npy_header(fp, out->width == 2 ? "<u2" : "<u4", shape);
         break;
     case SHARD_RAW:
         break;

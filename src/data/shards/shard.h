@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "common/err.h"
@@ -42,6 +43,9 @@ enum shard_format { SHARD_LLMC, SHARD_RAW, SHARD_NPY };
 extern const char *const shard_formats[];
 
 const char *shard_suffix(enum shard_format); /* ".bin" or ".npy" */
+/* Write the header of NumPy's format, for a type such as "<f4" and the numbers
+ * of a shape, such as "1000," or "20, 30". */
+void shard_npy_header(FILE *, const char *type, const char *shape);
 
 struct shard {
     char *path;
