@@ -239,11 +239,9 @@ static int print_parts(struct parts *p, struct err *e)
     table_column(&t, "text");
     for (size_t i = 0; i < n; i++)
         add_row(&t, &p->part[i]);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
+    ret = table_finish(&t, ret, &style, e);
     if (ret == 0 && n < p->n)
         log_info("%zu of %zu documents; -n 0 shows all", n, p->n);
-    table_clear(&t);
     return ret;
 }
 

@@ -355,28 +355,19 @@ static int score_document(void *arg, const struct corpus_doc *d, struct err *e)
     return ret;
 }
 
-/* Find the documents that the training text contains. */
-static int find_leaks(struct leak *leak, struct leak_report *out, struct err *e)
-{
-    const struct corpus_conf own = conf_of(&documents);
-    const struct corpus_conf train = conf_of(&train_text);
-
-    if (leak_eval(leak, documents, &own, e) < 0 ||
-        leak_train(leak, &train, e) < 0)
-        return -1;
-    leak_report(leak, out);
-    return 0;
-}
-
 static int read_documents(struct reading *r, struct err *e)
 {
     struct leak *leak = train_text ? leak_new(0) : NULL;
     const struct corpus_conf own = conf_of(&documents);
+    const struct corpus_conf train = conf_of(&train_text);
     struct leak_report report;
     int ret = 0;
 
-    if (leak) {
-        ret = find_leaks(leak, &report, e);
+    if (leak && (leak_eval(leak, documents, &own, e) < 0 ||
+                 leak_train(leak, &train, e) < 0))
+        ret = -1;
+    if (leak && ret == 0) {
+        leak_report(leak, &report);
         r->leaks = &report;
     }
     if (ret == 0)
