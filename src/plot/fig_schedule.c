@@ -9,7 +9,7 @@
 #include "common/path.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
-#include "store/analysis/planned_rates.h"
+#include "store/analysis/forecast_run.h"
 
 enum { FILE_MAX = 1 << 28 };
 

@@ -1,7 +1,6 @@
 # Sweeps: combinations of settings, and the processes that run them.
 noinst_LIBRARIES += src/sweep/libsweep.a
 src_sweep_libsweep_a_SOURCES = \
-	%D%/child_pool.c \
 	%D%/sweep.c \
 	%D%/sweep_command.c \
 	%D%/sweep_next.c \

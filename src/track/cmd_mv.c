@@ -10,7 +10,7 @@
 #include "common/save.h"
 #include "store/format/meta.h"
 #include "store/write/edit.h"
-#include "store/write/stored_run.h"
+#include "store/write/new_run.h"
 #include "track/runs/track.h"
 
 static const char *experiment;

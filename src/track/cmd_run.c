@@ -11,8 +11,8 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "store/format/meta.h"
+#include "store/write/new_run.h"
 #include "store/write/run.h"
-#include "store/write/stored_run.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 

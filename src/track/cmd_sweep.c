@@ -28,7 +28,7 @@
 #include "common/sig.h"
 #include "store/format/attempt.h"
 #include "store/format/rewind.h"
-#include "store/write/stored_run.h"
+#include "store/write/new_run.h"
 #include "sweep/sweep_command.h"
 #include "track/runs/track.h"
 

@@ -17,7 +17,7 @@
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/spawn.h"
-#include "trainer/checkpoint/checkpoint_sums.h"
+#include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/replay/bisect.h"
 
 static const char *root = "mlruns", *builds[2];

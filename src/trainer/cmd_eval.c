@@ -18,7 +18,7 @@
 #include "data/corpus/leak.h"
 #include "data/shards/shard.h"
 #include "store/read/runs.h"
-#include "store/write/stored_run.h"
+#include "store/write/new_run.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/engine/task.h"
 #include "trainer/model/graph.h"

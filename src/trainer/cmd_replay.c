@@ -25,9 +25,9 @@
 #include "common/rng.h"
 #include "common/spawn.h"
 #include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/replay/bisect.h"
 #include "trainer/replay/certify.h"
 #include "trainer/replay/recorded_run.h"
-#include "trainer/replay/trace.h"
 
 static struct recorded_run recorded = RECORDED_RUN_INIT;
 static const char *steps, *challenge;

@@ -3,12 +3,12 @@
  */
 #include "config.h"
 #include "store/format/attempt.h"
-#include "store/format/rewind.h"
-#include "store/read/pack.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
+#include "store/format/rewind.h"
+#include "store/read/index.h"
 #include "t/fuzz/fuzz.h"
 
 static void rewinds(const uint8_t *data, size_t n)

@@ -2,7 +2,6 @@
  * hello - several connections to rank 0: each byte above 0xF0 begins another
  *
  * with: src/trainer/ranks/hello.c
- * with: src/trainer/ranks/peer_socket.c
  */
 #include "config.h"
 #include "trainer/ranks/hello.h"

@@ -7,7 +7,6 @@
  */
 #include "config.h"
 #include "t/lib/tap.h"
-#include "trainer/ranks/hello.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "trainer/ranks/peer_socket.h"
+#include "trainer/ranks/hello.h"
 
 static const char token[] = "the secret of this job";
 

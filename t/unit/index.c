@@ -3,19 +3,20 @@
  */
 #include "config.h"
 #include "common/buf.h"
-#include "common/clock.h"
-#include "common/path.h"
-#include "store/format/attempt.h"
-#include "store/read/pack.h"
-#include "store/read/runs.h"
-#include "store/write/run.h"
-#include "t/lib/tap.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/clock.h"
+#include "common/path.h"
+#include "store/format/attempt.h"
+#include "store/read/index.h"
+#include "store/read/runs.h"
+#include "store/write/run.h"
+#include "t/lib/tap.h"
 
 static char *root, *cache;
 enum { RUNS = 40 };

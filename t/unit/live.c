@@ -10,8 +10,8 @@
 
 #include "common/mem.h"
 #include "common/path.h"
+#include "store/write/new_run.h"
 #include "store/write/run.h"
-#include "store/write/stored_run.h"
 #include "t/lib/tap.h"
 
 static struct run *begin(const char *root, const char *name)

@@ -9,7 +9,6 @@
 
 #include "t/lib/tap.h"
 #include "trainer/model/resolve.h"
-#include "trainer/model/schedule.h"
 
 struct point {
     double step, lr;

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 #include "t/lib/tap.h"
-#include "sweep/sweep.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +10,8 @@
 #include <unistd.h>
 
 #include "common/num.h"
-#include "sweep/child_pool.h"
+#include "sweep/sweep.h"
+#include "sweep/sweep_run.h"
 
 static char *write_file(const char *text)
 {

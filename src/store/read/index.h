@@ -89,3 +89,20 @@ void index_close(struct index *, struct arena *);
  * the experiment or on the time, which runs.c adds.  Each file and folder is
  * added to the watch before it is read. */
 void load_run(struct run_info *, struct arena *, struct watch *, int flags);
+
+/*
+ * pack - a run as bytes, for the index
+ *
+ * Numbers are stored as in memory, for this machine only.  Strings keep their
+ * NUL, so that what is unpacked can point at them; NULL and an empty string are
+ * distinguished.  Unpacking never reads beyond the end: then `good` becomes
+ * false, and everything that follows is 0 or NULL.
+ */
+struct unpack {
+    const char *at, *end;
+    bool good;
+};
+
+/* Pack what load_run() has read. */
+void pack_run(struct buf *, const struct run_info *);
+bool unpack_run(struct unpack *, struct run_info *, struct arena *);

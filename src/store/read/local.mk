@@ -3,7 +3,6 @@ src_store_libstore_a_SOURCES += \
 	%D%/index.c \
 	%D%/load_run.c \
 	%D%/outline.c \
-	%D%/pack.c \
 	%D%/run_rate.c \
 	%D%/runs.c \
 	%D%/series.c

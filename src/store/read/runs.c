@@ -13,15 +13,14 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/format/secret.h"
 #include "common/log.h"
+#include "common/machine/threads.h"
 #include "common/path.h"
 #include "common/sig.h"
-#include "common/machine/threads.h"
-#include "common/format/secret.h"
 #include "store/format/attempt.h"
 #include "store/format/store.h"
 #include "store/read/index.h"
-#include "store/read/pack.h"
 
 /* ---- heartbeats ---------------------------------------------------------- */
 

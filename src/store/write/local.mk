@@ -6,5 +6,4 @@ src_store_libstore_a_SOURCES += \
 	%D%/provenance.c \
 	%D%/run.c \
 	%D%/run_output.c \
-	%D%/stored_run.c \
 	%D%/writer.c

@@ -10,9 +10,12 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/format/secret.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "store/format/dataset.h"
 #include "store/format/store.h"
+#include "store/write/edit.h"
 
 enum { IDLE_SECS = 3600 };
 
@@ -262,5 +265,261 @@ out:
         n->folder = n->place = NULL;
     }
     FREE(name, experiment);
+    return ret;
+}
+
+/* ---- a run that is imported --------------------------------------------- */
+
+enum {
+    VALUE_MAX = 64 << 20,
+    BEAT_MS = 8 * 3600 * 1000, /* of a run that no process stands for */
+};
+
+static const char *find_file(struct stored_run *p, enum key_kind kind,
+                             const char *key, struct err *e)
+{
+    char *tag;
+    const char *file = key_file(&p->files, kind, key, &tag);
+    const int ret =
+        tag ? store_value(p->folder, "tags", tag, key, false, e) : 0;
+
+    free(tag);
+    return ret < 0 ? NULL : file;
+}
+
+/* A new run belongs to its keeper, or to nobody. */
+static void begin_attempt(const struct stored_run *p, struct attempt *a,
+                          struct arena *mem)
+{
+    const struct attempt was = *a;
+
+    if (p->keeper)
+        attempt_other(a, mem, was.number, p->keeper);
+    else
+        a->pid = a->pid_start = 0;
+    a->start_ms = was.start_ms;
+    a->cpus = was.cpus;
+    a->lock = NULL;
+    a->interval_ms = p->keeper ? ATTEMPT_BEAT_MS : BEAT_MS;
+}
+
+static int save_attempt(struct stored_run *p, enum run_status status,
+                        int64_t end_ms, bool begins, struct err *e)
+{
+    struct arena mem = { 0 };
+    struct attempt_list list;
+    struct attempt a;
+    int ret;
+
+    if (attempts_load(&list, &mem, p->folder, PATH_NO_LINKS, e) < 0) {
+        arena_clear(&mem);
+        return -1;
+    }
+    if (list.n) {
+        a = list.item[list.n - 1];
+    } else {
+        attempt_self(&a, &mem, 1);
+        a.cpus = 0; /* nobody knows */
+        a.start_ms = p->meta.start_ms;
+    }
+    if (status == RUN_RUNNING && (begins || list.n == 0))
+        begin_attempt(p, &a, &mem);
+    a.status = status;
+    a.end_ms = end_ms;
+    a.beat_ms = clock_wall_ms();
+    ret = attempt_save(p->folder, &a, begins, NULL, e);
+    arena_clear(&mem);
+    return ret;
+}
+
+int stored_run_create(struct stored_run *p, const struct run_conf *c,
+                      struct err *e)
+{
+    struct new_run n;
+
+    *p = (struct stored_run){ 0 };
+    if (new_run_stage(&n, &p->mem, c, e) < 0) {
+        arena_clear(&p->mem);
+        return -1;
+    }
+    p->folder = n.folder;
+    p->place = n.place;
+    p->meta = n.meta;
+    key_files_load(&p->files, p->folder);
+    return 0;
+}
+
+int stored_run_open(struct stored_run *p, const char *run_folder, struct err *e)
+{
+    *p = (struct stored_run){ .folder = xstrdup(run_folder) };
+    if (meta_load(&p->meta, &p->mem, run_folder, PATH_NO_LINKS, e) < 0 ||
+        new_run_folders(run_folder, e) < 0) {
+        stored_run_close(p);
+        return -1;
+    }
+    key_files_load(&p->files, p->folder);
+    return 0;
+}
+
+void stored_run_close(struct stored_run *p)
+{
+    key_files_clear(&p->files);
+    FREE(p->folder, p->place);
+    arena_clear(&p->mem);
+    *p = (struct stored_run){ 0 };
+}
+
+int stored_run_points(struct stored_run *p, const char *key,
+                      const struct metric_point *point, size_t n, struct err *e)
+{
+    const char *file = find_file(p, METRIC, key, e);
+    char *path, *temp;
+    struct path_pin pin;
+    size_t done;
+    int ret;
+
+    if (!file || n == 0)
+        return file ? 0 : -1;
+    path = xasprintf("%s/metrics/%s", p->folder, file);
+    temp = path_join(p->folder, STORE_OWN "/points");
+    store_touch(p->folder);
+    ret = path_pin(&pin, path, p->folder, e);
+    if (ret == 0)
+        ret = metric_append(pin.name, temp, point, n, &done, e);
+    path_unpin(&pin, e);
+    store_touch(p->folder);
+    FREE(temp, path);
+    return ret;
+}
+
+int stored_run_param(struct stored_run *p, const char *key, const char *value,
+                     struct err *e)
+{
+    const char *file = find_file(p, PARAM, key, e);
+    char *path;
+    struct buf was = BUF_INIT, now = BUF_INIT;
+    int ret = 0;
+
+    if (!file)
+        return -1;
+    path = xasprintf("%s/params/%s", p->folder, file);
+    secret_mask_named(&now, key, value);
+    if (buf_read_unlinked(&was, path, VALUE_MAX, ERR_IGNORED) < 0)
+        ret = store_value(p->folder, "params", file, now.s, false, e);
+    else if (strcmp(was.s, now.s) != 0)
+        ret = err_set(e, ERR_USAGE,
+                      "parameter %s is already '%.60s'; it cannot become "
+                      "'%.60s'",
+                      key, was.s, now.s);
+    buf_clear(&now);
+    buf_clear(&was);
+    free(path);
+    return ret;
+}
+
+int stored_run_tag(struct stored_run *p, const char *key, const char *value,
+                   struct err *e)
+{
+    const char *file = find_file(p, TAG, key, e);
+
+    return file ? store_value(p->folder, "tags", file, value, false, e) : -1;
+}
+
+int stored_run_artifact(struct stored_run *p, const char *name,
+                        const void *data, size_t n, struct err *e)
+{
+    return store_artifact_write(p->folder, name, data, n, !p->place, e);
+}
+
+int stored_run_move_artifact(struct stored_run *p, const char *from,
+                             const char *to, struct err *e)
+{
+    char *old = xasprintf("%s/artifacts/%s", p->folder, from);
+    char *new = xasprintf("%s/artifacts/%s", p->folder, to);
+    const int ret = store_rename_below(p->folder, old, p->folder, new, e);
+
+    for (char *at = old; ret == 0 && at;) {
+        char *parent = path_parent(at);
+
+        free(at);
+        old = at = parent;
+        if (strcmp(path_name(at), "artifacts") == 0 || rmdir(at) < 0)
+            break;
+    }
+    FREE(old, new);
+    return ret;
+}
+
+int stored_run_beat(struct stored_run *p, struct err *e)
+{
+    return save_attempt(p, RUN_RUNNING, 0, false, e);
+}
+
+/* While meta.yaml and the folder disagree about the experiment, MLflow skips
+ * the run, with a warning; fsck trusts the folder. */
+int stored_run_move(struct stored_run *p, const char *root,
+                    const char *experiment, struct err *e)
+{
+    char *id = NULL, *from, *uri;
+    const char *into, *to;
+    const struct meta was = p->meta;
+    struct edit_move move;
+    int ret;
+
+    edit_finish_moves(root);
+    if (store_experiment(root, experiment, &id, e) < 0)
+        return -1;
+    edit_move_begin(&move, root, p->meta.id);
+    from = path_parent(p->folder);
+    into = arena_printf(&p->mem, "%s/%s", root, id);
+    to = arena_printf(&p->mem, "%s/%s", into, p->meta.id);
+    uri = store_uri(arena_printf(&p->mem, "%s/artifacts", to));
+    p->meta.artifact_uri = arena_strdup(&p->mem, uri);
+    p->meta.experiment_id = arena_strdup(&p->mem, id);
+    if (path_exists(to))
+        ret = err_set(e, ERR_USAGE, "%s already exists", to);
+    else
+        ret = datasets_copy(p->folder, from, into, PATH_NO_LINKS, e);
+    if (ret == 0)
+        ret = meta_save(&p->meta, p->folder, true, e);
+    if (ret == 0 && rename(p->folder, to) < 0) {
+        ret = err_sys(e, "cannot move %s to %s", p->folder, to);
+        meta_save(&was, p->folder, true, ERR_IGNORED);
+    }
+    edit_move_end(&move);
+    if (ret == 0) {
+        xreplace(&p->folder, to);
+    } else {
+        p->meta = was;
+    }
+    FREE(uri, from, id);
+    return ret;
+}
+
+int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
+                   int ret, struct err *e)
+{
+    if (ret == 0 && end_ms == 0 && status != RUN_RUNNING)
+        end_ms = clock_wall_ms();
+    p->meta.status = run_status_mlflow(status);
+    p->meta.end_ms = end_ms;
+    if (ret == 0 && !p->place && status != RUN_RUNNING)
+        ret = save_sync_all(p->folder, e); /* its points, before it has ended */
+    if (ret == 0 && (!p->place || status == RUN_RUNNING))
+        ret = save_attempt(p, status, end_ms, true, e);
+    if (ret == 0)
+        ret = meta_save(&p->meta, p->folder, !p->place, e);
+    if (ret < 0 && p->place)
+        path_remove(p->folder, ERR_IGNORED);
+    if (ret == 0 && p->place) {
+        struct staging_batch alone = { .n = 0 },
+                             *b = p->batch ? p->batch : &alone;
+
+        ret = staging_add(b, p->folder, p->place, e);
+        p->folder = p->place = NULL;
+        if (ret == 0 && !p->batch)
+            ret = staging_flush(b, e);
+    }
+    stored_run_close(p);
     return ret;
 }

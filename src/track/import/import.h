@@ -8,7 +8,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "store/read/runs.h"
-#include "store/write/stored_run.h"
+#include "store/write/new_run.h"
 
 /*
  * import - runs that other tools recorded

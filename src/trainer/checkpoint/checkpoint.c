@@ -22,7 +22,6 @@
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_state.h"
-#include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/model/resolve.h"
 
 #define LOCK_FILE ".lock"

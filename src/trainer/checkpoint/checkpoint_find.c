@@ -14,7 +14,6 @@
 #include "store/format/md5.h"
 #include "store/format/store.h"
 #include "trainer/checkpoint/checkpoint_state.h"
-#include "trainer/checkpoint/checkpoint_sums.h"
 
 int64_t checkpoint_step(const char *name)
 {

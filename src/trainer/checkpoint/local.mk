@@ -3,5 +3,4 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint.c \
 	%D%/checkpoint_files.c \
 	%D%/checkpoint_find.c \
-	%D%/checkpoint_state.c \
-	%D%/checkpoint_sums.c
+	%D%/checkpoint_state.c

@@ -276,9 +276,9 @@ int graph_memory_alloc(struct graph *, struct dev *, const struct graph_conf *,
 void graph_memory_size(struct graph *, const struct graph_conf *);
 
 /*
- * Weights of 8 or 4 bits for inference (quantize.c): a copy of each matrix that
- * a linear operation reads, with a scale for each group of numbers.  From then
- * on, the operation reads the copy.  The weights must have been loaded before.
+ * Weights of 8 or 4 bits for inference: a copy of each matrix that a linear
+ * operation reads, with a scale for each group of numbers.  From then on, the
+ * operation reads the copy.  The weights must have been loaded before.
  * Another graph of the same model can read the copies of the first, which must
  * live longer.
  */

@@ -4,10 +4,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/graph.c \
 	%D%/graph_calls.c \
 	%D%/graph_memory.c \
-	%D%/observe.c \
 	%D%/optim.c \
-	%D%/quantize.c \
 	%D%/resolve.c \
 	%D%/rules.c \
-	%D%/schedule.c \
 	%D%/tensors.c

@@ -8,7 +8,6 @@
 
 #include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
-#include "trainer/model/schedule.h"
 #include "trainer/settings/settings.h"
 
 const char *const plan_part_words[] = { [PLAN_RECIPE] = "recipe",

@@ -10,7 +10,6 @@
 #include "common/mem.h"
 #include "kernels/dev.h"
 #include "trainer/ranks/coll_nccl.h"
-#include "trainer/ranks/coll_queue.h"
 
 /* ---- through the host ------------------------------------------------ */
 
@@ -136,7 +135,7 @@ const struct coll_device coll_through_host = {
 
 /* ---- choice ---------------------------------------------------------- */
 
-/* Set c->device, which the thread of coll_queue.h reads. */
+/* Set c->device, which the thread of coll.c reads. */
 static void set_device(struct coll *c, const struct coll_device *device)
 {
     if (c->queue)

@@ -15,13 +15,13 @@
  *      collect         what the ranks behind it have, up to half of the block
  */
 #include "config.h"
-#include "trainer/ranks/coll_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "kernels/half.h"
+#include "trainer/ranks/coll.h"
 
 enum {
     CHUNK = 1 << 20,    /* floats of one part in flight */

@@ -1,7 +1,7 @@
 /*
  * coll_mpi - ranks that mpirun or srun with PMIx started
  *
- * Once it is open, only the thread of coll_queue.c calls MPI, so
+ * Once it is open, only the thread of coll.c calls MPI, so
  * MPI_THREAD_SERIALIZED is enough.  When a rank dies, the launcher ends the
  * others after a second or two.  Until then, death_watch.c tells them which one
  * it was; a call of Open MPI may block meanwhile.  A rank that hangs is noticed

@@ -34,7 +34,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "kernels/dev.h"
-#include "trainer/ranks/coll_queue.h"
+#include "trainer/ranks/coll.h"
 
 /* ---- the library ----------------------------------------------------- */
 
@@ -132,8 +132,7 @@ static void begin_abort(struct nccl_link *k)
 
 /* Abort calls if there was no progress for too long, or `now`, and tell whether
  * they are aborted.  NCCL frees the communicator then, so this is done once,
- * and never while a state is read.  Called by the thread of coll_queue.h,
- * too. */
+ * and never while a state is read.  Called by the thread of coll.c, too. */
 static bool abort_calls(const struct coll *c, bool now)
 {
     struct nccl_link *k = c->device_state;
@@ -525,7 +524,7 @@ static void nccl_wait_for(struct coll *c, uint64_t begun)
 
 /* ---- recorded calls -------------------------------------------------- */
 
-/* The lock: the thread of coll_queue.h must not ask about recorded calls. */
+/* The lock: the thread of coll.c must not ask about recorded calls. */
 static void nccl_record(struct coll *c, bool on, uint64_t begun)
 {
     struct nccl_link *k = c->device_state;
@@ -584,9 +583,9 @@ static int nccl_check(struct coll *c, struct err *e)
     return -1;
 }
 
-/* Is a call in progress, as the thread of coll_queue.h sees it?  The host may
- * be busy for long, with a validation or a checkpoint, without having noticed
- * that all calls are done. */
+/* Is a call in progress, as the thread of coll.c sees it?  The host may be busy
+ * for long, with a validation or a checkpoint, without having noticed that all
+ * calls are done. */
 static bool is_waiting(const struct coll *c, struct nccl_link *k)
 {
     uint64_t begun;

@@ -7,7 +7,6 @@
 #include "common/err.h"
 #include "trainer/ranks/coll.h"
 #include "trainer/ranks/hello.h"
-#include "trainer/ranks/peer_socket.h"
 
 /*
  * death_watch - find the rank that has died or hangs, on whichever machine

@@ -23,7 +23,7 @@
 #include "common/random.h"
 #include "common/sha256.h"
 #include "common/sig.h"
-#include "trainer/ranks/peer_socket.h"
+#include "trainer/ranks/hello.h"
 
 /* Ports for rank 0, below those that Linux uses for outgoing connections. */
 enum { PORT_FIRST = 20000, PORTS = 12000 };

@@ -4,14 +4,12 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll_device.c \
 	%D%/coll_host.c \
 	%D%/coll_nccl.c \
-	%D%/coll_queue.c \
 	%D%/coll_tcp.c \
 	%D%/death_watch.c \
 	%D%/hello.c \
 	%D%/launch.c \
 	%D%/parallel.c \
 	%D%/parallel_shares.c \
-	%D%/peer_socket.c \
 	%D%/recording.c \
 	%D%/rendezvous.c
 

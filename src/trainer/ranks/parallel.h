@@ -26,10 +26,10 @@
  * so then the bounds are between matrices.  In both cases, a rank may keep
  * nothing of a unit.
  *
- * When backward has finished a unit, the thread of coll_queue.h sums its
- * gradients over the ranks while backward continues.  Under fsdp, the weights
- * of a layer are gathered before they are needed, those of the next layer while
- * it computes; there is memory for two layers, and the embedding and the head
+ * When backward has finished a unit, the thread of coll.c sums its gradients
+ * over the ranks while backward continues.  Under fsdp, the weights of a layer
+ * are gathered before they are needed, those of the next layer while it
+ * computes; there is memory for two layers, and the embedding and the head
  * stay.
  *
  * With train.deterministic, the gradient of every micro-batch is computed from

@@ -23,7 +23,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "trainer/ranks/hello.h"
-#include "trainer/ranks/peer_socket.h"
 
 /* Rank 0 answers with this many bytes, the reason why a rank is rejected; if it
  * is empty, the addresses of the linked ranks follow, in their order. */

@@ -14,7 +14,7 @@
 #include "store/format/info.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
-#include "trainer/checkpoint/checkpoint_sums.h"
+#include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/sampler.h"

@@ -4,5 +4,4 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/certify.c \
 	%D%/certify_record.c \
 	%D%/recorded_run.c \
-	%D%/rehearse_scene.c \
-	%D%/trace.c
+	%D%/rehearse_scene.c

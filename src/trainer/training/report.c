@@ -11,10 +11,9 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/sig.h"
-#include "store/analysis/planned_rates.h"
+#include "store/analysis/forecast_run.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/model/resolve.h"
-#include "trainer/model/schedule.h"
 #include "trainer/training/sampler.h"
 
 /* ---- the beginning ---------------------------------------------------- */

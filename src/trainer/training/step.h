@@ -1,8 +1,8 @@
 #pragma once
 
 #include "trainer/engine/engine.h"
-#include "trainer/model/observe.h"
-#include "trainer/model/schedule.h"
+#include "trainer/model/graph_calls.h"
+#include "trainer/model/resolve.h"
 #include "trainer/settings/settings.h"
 #include "trainer/training/meter.h"
 

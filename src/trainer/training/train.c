@@ -6,15 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/buf.h"
 #include "common/path.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_state.h"
-#include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/sampler.h"
