@@ -160,7 +160,7 @@ static int print_counts(const struct cleaning *c, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.clean/1");
 
-    table_columns(&t, "rule", "documents", "lines", NULL);
+    table_columns(&t, "rule", "documents", "changes", NULL);
     for (int i = 0; i < CLEAN_RULES; i++) {
         if (isnan(c->rules.limit[i]))
             continue;

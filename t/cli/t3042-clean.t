@@ -94,6 +94,60 @@ is "$(left 'line_word_length_max = 5' 'These words.\nThese are it')" \
 is "$(left 'line_words_min = 2' 'One\nOne two\n\n three four \n')" \
     'One two\nthree four' "lines of few words are removed"
 
+# replaced TEXT: the text without e-mail addresses, IP addresses and numbers
+replaced() {
+    printf '{"id": 1, "text": "%s", "n": 2}\n' "$1" >one.jsonl
+    gdata clean -q --rules personal.ini one.jsonl 2>err |
+        sed 's/.*"text": "\(.*\)", "n".*/\1/'
+}
+cat >personal.ini <<'END'
+[personal]
+emails = replace
+ip_addresses = default
+phone_numbers = replace
+END
+while IFS='|' read -r text want; do
+    is "$(replaced "$text")" "$(echo "$want" | sed 's/E/email@example.com/g
+        s/I/22.214.171.124/g; s/P/|||PHONE_NUMBER|||/g')" "$text becomes $want"
+done <<'END'
+a@b.c|E
+<Ann.Lee+x@mail.example.co.uk>.|<E>.
+(a@b.c, d@e.f)|(E, E)
+.a..b@c-d.e-.|.a..E-.
+éa@b.c|éE
+a@b|a@b
+@b.c or a@ b.c|@b.c or a@ b.c
+at 8.8.8.8.|at I.
+8.8.8.8:80 1.2.3.4/24|I:80 I/24
+version 1.2.3.4.5|version 1.2.3.4.5
+..8.8.8.8.. .|..I.. .
+1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1|1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1
+1.2.3 1.2.3.256 01.2.3.4|1.2.3 1.2.3.256 01.2.3.4
+127.0.0.1 10.1.2.3 172.31.0.1|127.0.0.1 10.1.2.3 172.31.0.1
+172.32.0.1 192.168.1.1|I 192.168.1.1
+call (555) 123-4567, 555.123.4567|call P, P
+5551234567 or +1 555 123 4567|P or +1 P
+555 1234 567|555 1234 567
+55512345678 in 2012-2013 2014|55512345678 in 2012-2013 2014
+END
+printf '{"text": "a@b.c d@e.f"}\n{"text": "8.8.8.8 \303\251"}\n{"text": "x"}\n' \
+    >one.jsonl
+gdata clean -q -r personal.ini -o one.out one.jsonl >counts 2>err
+is "$(cut -f1,3 counts | grep personal)" "personal.emails	2
+personal.ip_addresses	1
+personal.phone_numbers	0" "the table counts what is replaced"
+is "$(tail -2 one.out)" "$(printf '%s\n' '{"text": "22.214.171.124 é"}' \
+    '{"text": "x"}')" "other text stays as it was"
+cat >both.ini <<'END'
+extends = personal.ini
+[c4]
+line_end_marks_min = 1
+END
+printf '{"text": "no mark a@b.c\\n It is a@b.c."}\n' >one.jsonl
+is "$(gdata clean -q -r both.ini one.jsonl)" \
+    '{"text": "It is email@example.com."}' \
+    "what is left of a document is replaced"
+
 # twice N LENGTH: a sequence of N words twice, and a word of so many letters
 twice() { awk -v n="$1" -v k="$2" 'BEGIN {
     for (i = 0; i < 2 * n; i++) printf "w%03d ", i % n
@@ -129,7 +183,7 @@ is "$(cat few.out)" "$(head -1 few.jsonl)" \
 is "$(cat few.out.dropped)" '{"rule":"length.words_min","value":2,"id": 2, "text": "one two"}
 {"rule":"empty","value":0,"id": 3, "text": "  \n\n  "}' \
     "what is dropped is written with the rule and its value"
-is "$(cat counts)" "rule	documents	lines
+is "$(cat counts)" "rule	documents	changes
 empty	1	
 length.words_min	1	
 kept	1	" "the table counts what each rule dropped"
@@ -332,6 +386,8 @@ refused '[gopher]\nword_min = 50\n' \
 refused '[length]\nwords_min = -1\n' \
     "bad.ini:2: length.words_min: expected a number of 0 or more or off, not '-1'"
 refused '[gopher]\nwords_min = nan\n' "bad.ini:2: gopher.words_min: expected a number"
+refused '[personal]\nemails = 0\n' \
+    "bad.ini:2: personal.emails: expected replace or off, not '0'"
 refused '[length]\nwords_min = default\n' "bad.ini:2: length.words_min: expected a number"
 gdata clean many.jsonl >out 2>err
 is $? 2 "the rules must be named"

@@ -19,7 +19,7 @@ const char *const clean_name[CLEAN_RULES] = {
 };
 
 static const struct rule {
-    enum { LEAST, MOST, LINE_LEAST, LINE_MOST } kind;
+    enum { LEAST, MOST, LINE_LEAST, LINE_MOST, REPLACE } kind;
     const char *published, *source;
 } rules[CLEAN_RULES] = {
 #define RULE(id, name, ...) { __VA_ARGS__ },
@@ -65,17 +65,20 @@ static int read_limit(double *limit, const struct conf *f, int i,
                       const char *text, struct err *e)
 {
     const char *published = rules[i].published;
+    const bool replaces = rules[i].kind == REPLACE;
 
     *limit = NAN;
     if (strcmp(text, "off") == 0)
         return 0;
     if (published && strcmp(text, "default") == 0)
         text = published;
-    if (num_real(text, limit) && *limit >= 0)
+    *limit = 0;
+    if (replaces ? strcmp(text, published) == 0
+                 : num_real(text, limit) && *limit >= 0)
         return 0;
-    return conf_fail(f, clean_name[i], e,
-                     "expected a number of 0 or more%s or off, not '%s'",
-                     published ? ", default" : "", text);
+    return conf_fail(f, clean_name[i], e, "expected %s%s or off, not '%s'",
+                     replaces ? published : "a number of 0 or more",
+                     published && !replaces ? ", default" : "", text);
 }
 
 /* To conf, each limit is a text. */
@@ -91,7 +94,9 @@ int clean_load(struct clean *c, const char *path, struct err *e)
                                          .type = CONF_TEXT,
                                          .at = (size_t)i * sizeof *text,
                                          .value = "off" };
-    *c = (struct clean){ .kept = BUF_INIT, .grams = GRAMS_INIT };
+    *c = (struct clean){ .kept = BUF_INIT,
+                         .replaced = BUF_INIT,
+                         .grams = GRAMS_INIT };
     conf_init(&f, table, text);
     text[CLEAN_EMPTY] = rules[CLEAN_EMPTY].published;
     ret = conf_read(&f, path, false, e);
@@ -579,11 +584,14 @@ int clean_test(struct clean *c, const char **text, size_t *n, double *value,
             return i;
         }
     }
+    if (uses(c, CLEAN_EMAILS, CLEAN_PHONES))
+        clean_replace(c, text, n);
     return -1;
 }
 
 void clean_clear(struct clean *c)
 {
     buf_clear(&c->kept);
+    buf_clear(&c->replaced);
     grams_clear(&c->grams);
 }
