@@ -2,9 +2,11 @@
 # target.
 EXTRA_DIST += \
 	%D%/attempt.c \
+	%D%/clean.c \
 	%D%/convert.c \
 	%D%/corpus.c \
 	%D%/corpus/attempt/rewinds \
+	%D%/corpus/clean/text \
 	%D%/corpus/convert/gpt2 \
 	%D%/corpus/convert/llama \
 	%D%/corpus/convert/llmc \
