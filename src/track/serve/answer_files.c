@@ -1,6 +1,5 @@
 /*
- * answer_files - the output of a run as it grows, its artifacts and media, and
- * figures, on the page and as files
+ * answer_files - the output of a run as it grows, its artifacts and its media
  */
 #include "config.h"
 
@@ -12,12 +11,9 @@
 #include "common/num.h"
 #include "common/output/pager.h"
 #include "common/path.h"
-#include "plot/draw/gnuplot.h"
-#include "plot/draw/json.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"
 #include "track/serve/answer.h"
-#include "track/serve/figure_request.h"
 #include "track/serve/site.h"
 
 /* -- the log --------------------------------------------------------------- */
@@ -119,49 +115,6 @@ int answer_artifact(struct site *s, struct query *q, struct answer *a,
     return 0;
 }
 
-/* -- figures --------------------------------------------------------------- */
-
-static int draw(struct figure_request *r, const char *format, struct buf *out,
-                struct err *e)
-{
-    if (figure_request_build(r, e) < 0)
-        return -1;
-    r->figure.look.bands = true;
-    figure_finish(&r->figure);
-    return gnuplot_draw(&r->figure, 1, gnuplot_form(format), out, e);
-}
-
-int answer_download(struct site *s, struct query *q, struct answer *a,
-                    struct err *e)
-{
-    static const struct {
-        const char *format, *type;
-    } formats[] = {
-        { "svg", "image/svg+xml" },
-        { "pdf", "application/pdf" },
-        { "png", "image/png" },
-    };
-    const char *wanted = query_get(q, "format");
-    struct figure_request r;
-    size_t i = 0;
-    int ret = -1;
-
-    while (i < 3 && (!wanted || strcmp(wanted, formats[i].format) != 0))
-        i++;
-    if (i == 3)
-        return err_set(e, ERR_USAGE, "format expects svg, pdf or png");
-    if (figure_request_open(&r, s, q, e) == 0)
-        ret = draw(&r, formats[i].format, &a->body, e);
-    if (ret == 0) {
-        a->type = formats[i].type;
-        a->sandbox = true;
-        a->attach = true;
-        a->file = xasprintf("%s.%s", r.kind ? r.kind : "figure", wanted);
-    }
-    figure_request_close(&r);
-    return ret;
-}
-
 /* -- pictures, sounds, films and tables that runs kept by step ------------- */
 
 /* Write the media of a run, *room at most. */
@@ -211,48 +164,5 @@ int answer_media(struct site *s, struct query *q, struct answer *a,
     emit_array_end(o);
     emit_bool(o, "whole", room > 0);
     chosen_close(&chosen);
-    return ret;
-}
-
-/* -- a figure, which the page paints --------------------------------------- */
-
-/* "Loss of 3 runs" */
-static void write_caption(struct emit *o, const struct figure_request *r)
-{
-    const struct figure *f = &r->figure;
-    const size_t n = r->build.runs.n;
-    const char *title = f->panel[0]->title;
-
-    emit_printf(o, "caption", "%s of %zu run%s", title ? title : r->metric, n,
-                n == 1 ? "" : "s");
-}
-
-/* Values of more curves have the digits that a screen can show. */
-enum { FEW_CURVES = 30 };
-
-int answer_figure(struct site *s, struct query *q, struct answer *a,
-                  struct err *e)
-{
-    struct emit *const o = &a->out;
-    struct figure_request r;
-    int ret = -1;
-
-    if (query_number(q, "digits", 17, 0, &o->digits, e) < 0)
-        return -1;
-    if (figure_request_open(&r, s, q, e) == 0) {
-        if (r.build.runs.n > FEW_CURVES && !o->digits)
-            o->digits = 8;
-        r.request.legend = LEGEND_NONE; /* the page lists the curves itself */
-        ret = figure_request_build(&r, e);
-    }
-    if (ret == 0) {
-        r.figure.look.whole = s->frozen ? NULL : "\"Show outliers\"";
-        r.figure.look.finer = s->frozen ? 3 : 0;
-        figure_finish(&r.figure);
-        figure_request_command(&r, o);
-        write_caption(o, &r);
-        json_figure(o, &r.figure);
-    }
-    figure_request_close(&r);
     return ret;
 }

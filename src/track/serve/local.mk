@@ -3,12 +3,12 @@ gtrack_SOURCES += \
 	%D%/answer.c \
 	%D%/answer_compare.c \
 	%D%/answer_edit.c \
+	%D%/answer_figure.c \
 	%D%/answer_files.c \
 	%D%/answer_kinds.c \
 	%D%/answer_run.c \
 	%D%/answer_runs.c \
 	%D%/cache.c \
-	%D%/figure_request.c \
 	%D%/freeze.c \
 	%D%/guard.c \
 	%D%/live.c \

@@ -1,5 +1,10 @@
+/*
+ * answer_figure - a figure of gplot, on the page and as a file
+ *
+ * The parameters of the URL are options of gplot: the figure is the one that
+ * its command line draws, and figure_request_command() writes that line.
+ */
 #include "config.h"
-#include "track/serve/figure_request.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +14,23 @@
 #include "common/path.h"
 #include "plot/curve_kind.h"
 #include "plot/curves.h"
+#include "plot/draw/gnuplot.h"
+#include "plot/draw/json.h"
+#include "plot/figures.h"
 #include "store/read/run_rate.h"
+#include "track/serve/site.h"
+
+struct figure_request {
+    const char *kind, *metric, *param, *hist, *panel; /* of the URL, or NULL */
+    char **alias; /* those of gplot, and of other runs */
+    size_t n_aliases;
+    struct figure figure;
+    struct request request; /* the options */
+    struct build build;     /* its runs are those that were chosen */
+    struct chosen chosen;
+    struct arena mem;
+    struct buf options; /* as words of the command line */
+};
 
 /* Take an option over from the query, and into the command line. */
 static const char *take_option(struct figure_request *f, const struct query *q,
@@ -163,8 +184,8 @@ static int take_options(struct figure_request *f, struct site *s,
     return request_parse(r, e);
 }
 
-int figure_request_open(struct figure_request *f, struct site *s,
-                        struct query *q, struct err *e)
+static int figure_request_open(struct figure_request *f, struct site *s,
+                               struct query *q, struct err *e)
 {
     *f = (struct figure_request){
         .kind = query_get(q, "kind"),
@@ -189,7 +210,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
     return take_options(f, s, q, e);
 }
 
-int figure_request_build(struct figure_request *f, struct err *e)
+static int figure_request_build(struct figure_request *f, struct err *e)
 {
     const struct curve_kind *k = f->kind ? curve_kind_find(f->kind) : NULL;
     struct build *b = &f->build;
@@ -225,7 +246,8 @@ int figure_request_build(struct figure_request *f, struct err *e)
     return curves_metrics(b, f->metric, e);
 }
 
-void figure_request_command(const struct figure_request *f, struct emit *o)
+static void figure_request_command(const struct figure_request *f,
+                                   struct emit *o)
 {
     const bool sweep = f->param && f->metric;
     struct buf b = BUF_INIT;
@@ -248,11 +270,97 @@ void figure_request_command(const struct figure_request *f, struct emit *o)
     buf_clear(&b);
 }
 
-void figure_request_close(struct figure_request *f)
+static void figure_request_close(struct figure_request *f)
 {
     figure_free(&f->figure);
     chosen_close(&f->chosen);
     free(f->request.baseline.item);
     buf_clear(&f->options);
     arena_clear(&f->mem);
+}
+
+/* -- on the page, which paints it ------------------------------------------ */
+
+/* "Loss of 3 runs" */
+static void write_caption(struct emit *o, const struct figure_request *r)
+{
+    const struct figure *f = &r->figure;
+    const size_t n = r->build.runs.n;
+    const char *title = f->panel[0]->title;
+
+    emit_printf(o, "caption", "%s of %zu run%s", title ? title : r->metric, n,
+                n == 1 ? "" : "s");
+}
+
+/* Values of more curves have the digits that a screen can show. */
+enum { FEW_CURVES = 30 };
+
+int answer_figure(struct site *s, struct query *q, struct answer *a,
+                  struct err *e)
+{
+    struct emit *const o = &a->out;
+    struct figure_request r;
+    int ret = -1;
+
+    if (query_number(q, "digits", 17, 0, &o->digits, e) < 0)
+        return -1;
+    if (figure_request_open(&r, s, q, e) == 0) {
+        if (r.build.runs.n > FEW_CURVES && !o->digits)
+            o->digits = 8;
+        r.request.legend = LEGEND_NONE; /* the page lists the curves itself */
+        ret = figure_request_build(&r, e);
+    }
+    if (ret == 0) {
+        r.figure.look.whole = s->frozen ? NULL : "\"Show outliers\"";
+        r.figure.look.finer = s->frozen ? 3 : 0;
+        figure_finish(&r.figure);
+        figure_request_command(&r, o);
+        write_caption(o, &r);
+        json_figure(o, &r.figure);
+    }
+    figure_request_close(&r);
+    return ret;
+}
+
+/* -- as a file ------------------------------------------------------------- */
+
+static int draw(struct figure_request *r, const char *format, struct buf *out,
+                struct err *e)
+{
+    if (figure_request_build(r, e) < 0)
+        return -1;
+    r->figure.look.bands = true;
+    figure_finish(&r->figure);
+    return gnuplot_draw(&r->figure, 1, gnuplot_form(format), out, e);
+}
+
+int answer_download(struct site *s, struct query *q, struct answer *a,
+                    struct err *e)
+{
+    static const struct {
+        const char *format, *type;
+    } formats[] = {
+        { "svg", "image/svg+xml" },
+        { "pdf", "application/pdf" },
+        { "png", "image/png" },
+    };
+    const char *wanted = query_get(q, "format");
+    struct figure_request r;
+    size_t i = 0;
+    int ret = -1;
+
+    while (i < 3 && (!wanted || strcmp(wanted, formats[i].format) != 0))
+        i++;
+    if (i == 3)
+        return err_set(e, ERR_USAGE, "format expects svg, pdf or png");
+    if (figure_request_open(&r, s, q, e) == 0)
+        ret = draw(&r, formats[i].format, &a->body, e);
+    if (ret == 0) {
+        a->type = formats[i].type;
+        a->sandbox = true;
+        a->attach = true;
+        a->file = xasprintf("%s.%s", r.kind ? r.kind : "figure", wanted);
+    }
+    figure_request_close(&r);
+    return ret;
 }
