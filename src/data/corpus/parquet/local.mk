@@ -2,5 +2,4 @@
 src_data_libdata_a_SOURCES += \
 	%D%/parquet.c \
 	%D%/parquet_decode.c \
-	%D%/parquet_footer.c \
 	%D%/thrift.c

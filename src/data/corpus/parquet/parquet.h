@@ -4,7 +4,6 @@
 #include <stdint.h>
 
 #include "data/corpus/parquet/parquet_decode.h"
-#include "data/corpus/parquet/parquet_footer.h"
 
 /*
  * parquet - read one column of a Parquet file, also of lists

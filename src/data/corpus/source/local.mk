@@ -1,8 +1,7 @@
 # Bytes of files and servers, inflated.
 src_data_libdata_a_SOURCES += \
 	%D%/download.c \
-	%D%/source.c \
-	%D%/source_url.c
+	%D%/source.c
 
 if HAVE_ISAL
 src_data_libdata_a_SOURCES += %D%/gzip_isal.c
