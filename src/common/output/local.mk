@@ -3,5 +3,4 @@ src_common_libcommon_a_SOURCES += \
 	%D%/pager.c \
 	%D%/progress.c \
 	%D%/table.c \
-	%D%/table_data.c \
 	%D%/table_form.c

@@ -166,7 +166,7 @@ int table_finish(struct table *, int ret, const struct table_style *,
 /* Print into memory, in a given form; width 0 is no limit. */
 void table_format(const struct table *, enum table_form, bool header,
                   bool color, size_t width, struct buf *out);
-/* The same for TSV, CSV and JSON alone (table_data.c). */
+/* The same for TSV, CSV and JSON alone. */
 void table_write_data(const struct table *, enum table_form, bool header,
                       struct buf *out);
 void table_clear(struct table *);
