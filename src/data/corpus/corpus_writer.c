@@ -6,7 +6,7 @@
 #include "common/output/pager.h"
 #include "data/corpus/jsonl.h"
 
-enum { KEEP = 4 << 20 }; /* larger buffers are freed */
+enum { KEEP = 1 << 20 }; /* larger buffers are freed */
 
 int corpus_writer_open(struct corpus_writer *w, const char *output,
                        struct corpus_conf *conf, struct err *e)
