@@ -47,19 +47,23 @@ static void format_doc(struct buf *out, const struct sample *s,
                        const struct corpus_doc *d)
 {
     const size_t n = s->dropped ? strlen(s->dropped) : 0;
+    struct buf heading = BUF_INIT;
 
-    buf_trim(out, 0);
-    buf_printf(out, "==> %s:%lld", d->file, (long long)d->line);
+    buf_printf(&heading, "==> %s:%lld", d->file, (long long)d->line);
     if (n > 0 && d->whole_len > n && memcmp(d->whole, s->dropped, n) == 0) {
         const char *value = d->whole + n;
         const char *end = memchr(value, ',', d->whole_len - n);
 
-        buf_printf(out, ", %s: ", rule);
-        buf_add(out, value, end ? (size_t)(end - value) : 0);
+        buf_printf(&heading, ", %s: ", rule);
+        buf_add(&heading, value, end ? (size_t)(end - value) : 0);
     }
-    buf_str(out, " <==\n");
+    buf_str(&heading, " <==");
+    buf_trim(out, 0);
+    utf8_visible(out, heading.s);
+    buf_char(out, '\n');
     utf8_visible_lines(out, d->text, d->len);
     buf_str(out, "\n\n");
+    buf_clear(&heading);
 }
 
 /* Each document takes a place with the same probability (algorithm R). */

@@ -36,6 +36,7 @@ printf '<!-- gplot-figure %064d -r odd loss "%s"; -->\n' 0 "$BAD" >"$BAD.svg"
 gtrack bundle -r odd -o odd.tar --add report.md "one $BAD" >out 2>err
 printf 'metric,%s\n1,2\n' "$BAD" >"$BAD.csv"
 cp -R odd kept
+printf '{"rule":"empty","value":"%s", "text": "%s"}\n' "$BAD" "$BAD" >"dropped $BAD"
 for n in 1 2 3 4 5 6 7 8; do
     printf '%s the text number %d of many words\n' "$BAD" $n
 done >"$BAD.txt"
@@ -154,6 +155,8 @@ gdata info --stats "$BAD.txt"
 gdata leak --train "$BAD.txt" --eval "$BAD.txt"
 gdata leak --train "$BAD.txt" --eval "$BAD.txt" --benchmarks
 gdata lock "$BAD.lock"
+gdata sample "$BAD.txt"
+gdata sample --dropped-by empty "dropped $BAD"
 gdata verify "d/${BAD}_train_000000.bin"
 gdata verify --against "$BAD.lock" "$BAD.lock"
 gdata vocab tok
