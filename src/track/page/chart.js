@@ -8,17 +8,58 @@
  * of the run whose curve is nearest to it, and link.open(run) shows a run.
  */
 import { ask, begin_anew, frozen, query_of, url_of } from "./api.js";
-import { copy_button } from "./copy.js";
-import { button, element, problem } from "./dom.js";
+import { button, copy_button, element, problem } from "./dom.js";
 import { legend_nodes } from "./legend.js";
-import { mark_buttons } from "./marks.js";
 import { colour_of, inner_box, paint_panel, paint_run } from "./paint.js";
-import { theme_of, x_pixel, zoomed } from "./paint.js";
+import { theme_of, x_pixel, y_pixel, zoomed } from "./paint.js";
 import { follow_pointer } from "./pointer.js";
-import { paint_pointer, value_table } from "./values.js";
-import { map_column, map_value, nearest_value } from "./values.js";
-import { values_at, values_range } from "./values.js";
 import { visible } from "./text.js";
+import { map_column, map_value, nearest_value } from "./values.js";
+import { paint_pointer, value_table, values_at } from "./values.js";
+import { values_range } from "./values.js";
+
+/* Buttons over the marks that have a command, such as spikes: each opens a note
+ * with the command, which can be copied. */
+function open_note(mark, opener) {
+    const area = opener.closest(".area");
+    const close = () => {
+        note.remove();
+        opener.focus();
+    };
+    const note = element("div", { class: "mark-note", role: "dialog",
+        "aria-label": "What was in this batch?", onkeydown: (e) => {
+            e.stopPropagation();
+            if (e.key === "Escape")
+                close();
+        } }, element("code", {}, mark.command), " ",
+    copy_button(() => mark.command, "Copy"),
+    button("Close", "Close this note", close));
+
+    area.querySelector(".mark-note")?.remove();
+    area.append(note);
+    note.style.left = `${Math.max(0, Math.min(opener.offsetLeft,
+        area.clientWidth - note.offsetWidth))}px`;
+    note.style.top = `${opener.offsetTop + opener.offsetHeight + 4}px`;
+    note.querySelector("button").focus();
+}
+
+function mark_button(mark, x, y) {
+    return button("", mark.command, (e) => open_note(mark, e.currentTarget), {
+        class: "mark", "aria-label": `Show the command ${mark.command}`,
+        style: { left: `${x}px`, top: `${y}px` } });
+}
+
+/* The buttons of a panel in its box; those of values above it are at its upper
+ * edge. */
+function mark_buttons(panel, box) {
+    return (panel.marks ?? []).filter((m) => m.command).flatMap((mark) => {
+        const x = x_pixel(box, panel, mark.at_x);
+        const y = Math.max(box.y0, y_pixel(box, panel.y, mark.at_y));
+
+        return x >= box.x0 && x <= box.x1 && y <= box.y1
+            ? [mark_button(mark, x, y)] : [];
+    });
+}
 
 /* What the title of an axis says that the heading does not: its unit. */
 function axis_words(title, heading) {

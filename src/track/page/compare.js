@@ -1,16 +1,98 @@
 /* compare.js is the view that compares the chosen runs. */
 import { ask, begin_anew } from "./api.js";
+import { Chart } from "./chart.js";
 import { changes_set, chosen_runs } from "./chosen.js";
-import { copy_button } from "./copy.js";
-import { DiffSection } from "./diff.js";
-import { button, element, empty, number_style, picker } from "./dom.js";
-import { plain_table, problem, section, switcher } from "./dom.js";
+import { button, copy_button, element, empty, number_style } from "./dom.js";
+import { picker, plain_table, problem, section, switcher } from "./dom.js";
 import { importance_table } from "./importance.js";
-import { brushed_lines, heat_table } from "./spread.js";
-import { parallel_lines, scatter_points } from "./spread.js";
-import { SweepChart } from "./sweep.js";
+import { brushed_lines, heat_table, parallel_lines } from "./spread.js";
+import { scatter_points } from "./spread.js";
 import { address, change, state } from "./state.js";
 import { count_text, is_numeric, short_names, tail_width } from "./text.js";
+
+/* What differs between two runs: settings, code and data. */
+class DiffSection {
+    constructor() {
+        this.tools = element("p", { class: "tools" });
+        this.body = element("div");
+        this.root = section("Difference of two runs", this.tools, this.body);
+    }
+
+    show(runs) {
+        const known = (id) => runs.some((r) => r.id === id);
+        const options = runs.map((r) => [r.id, r.name]);
+
+        this.a = known(state.a) ? state.a : runs.at(-2)?.id;
+        this.b = known(state.b) ? state.b : runs.at(-1)?.id;
+        this.root.hidden = runs.length < 2;
+        if (this.root.hidden)
+            return;
+        this.tools.replaceChildren(
+            picker("From", options, "a", this.a),
+            picker("To", options, "b", this.b),
+            copy_button(() => this.command));
+        this.ask();
+    }
+
+    load() {
+        this.a = state.a || this.a;
+        this.b = state.b || this.b;
+        this.ask();
+    }
+
+    async ask() {
+        try {
+            const answer = await ask("/api/diff", { store: state.store,
+                a: this.a, b: this.b });
+
+            this.command = answer.command;
+            this.body.replaceChildren(answer.rows.length > 1
+                ? plain_table(answer.rows)
+                : empty("These two runs do not differ."));
+        } catch (error) {
+            this.body.replaceChildren(problem(error));
+        }
+    }
+}
+
+/* The chart of a metric over one parameter, as gplot draws it. */
+class SweepChart {
+    constructor(param, metric, chosen) {
+        this.range = ["", ""];
+        this.chosen = chosen;
+        this.chart = new Chart({ title: `${metric} by ${param}`, metric,
+            param }, this.link(), false);
+        this.chart.seen = true;
+        this.root = element("div", { class: "sweep" }, this.chart.root);
+        this.size = new ResizeObserver(() => this.show());
+        this.size.observe(this.chart.area);
+    }
+
+    /* It is alone: its zoom and its pointer are no other chart's. */
+    link() {
+        return {
+            params: () => ({ ...this.chosen, from: this.range[0],
+                to: this.range[1] }),
+            is_shown: () => true,
+            loaded: () => {},
+            zoom: (range) => {
+                this.range = range ?? ["", ""];
+                this.show();
+            },
+            point: (x) => this.chart.point(x, true),
+        };
+    }
+
+    show() {
+        this.chart.paint();
+        this.chart.load();
+    }
+
+    close() {
+        this.size.disconnect();
+        this.chart.stop?.abort();
+    }
+}
 
 const most_named = 12;
 

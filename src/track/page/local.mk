@@ -7,13 +7,11 @@ PAGE_FILES = \
 	%D%/dom.js \
 	%D%/api.js \
 	%D%/chosen.js \
-	%D%/copy.js \
 	%D%/scale.js \
 	%D%/paint.js \
 	%D%/legend.js \
 	%D%/values.js \
 	%D%/pointer.js \
-	%D%/marks.js \
 	%D%/chart.js \
 	%D%/grid.js \
 	%D%/files.js \
@@ -23,12 +21,9 @@ PAGE_FILES = \
 	%D%/columns.js \
 	%D%/rows.js \
 	%D%/table.js \
-	%D%/words.js \
 	%D%/runs.js \
-	%D%/diff.js \
 	%D%/importance.js \
 	%D%/spread.js \
-	%D%/sweep.js \
 	%D%/compare.js \
 	%D%/markdown.js \
 	%D%/run.js \

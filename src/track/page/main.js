@@ -2,8 +2,8 @@
 import { frozen, listen, load_server, server } from "./api.js";
 import { ChartsView } from "./charts.js";
 import { CompareView } from "./compare.js";
-import { copy_button, copy_command } from "./copy.js";
-import { button, choice, element, problem, show_dialog } from "./dom.js";
+import { button, choice, copy_button, copy_command, element } from "./dom.js";
+import { problem, show_dialog } from "./dom.js";
 import { is_dark } from "./paint.js";
 import { RunView } from "./run.js";
 import { RunsView } from "./runs.js";

@@ -1,9 +1,8 @@
 /* run.js is the view of one run. */
 import { ask, begin_anew, edit, server } from "./api.js";
-import { announce, copy_button } from "./copy.js";
-import { button, element, field, plain_table, problem } from "./dom.js";
-import { section } from "./dom.js";
-import { file_section, Log } from "./files.js";
+import { announce, button, copy_button, element, field } from "./dom.js";
+import { plain_table, problem, section } from "./dom.js";
+import { Log, file_section } from "./files.js";
 import { Grid } from "./grid.js";
 import { markdown_nodes } from "./markdown.js";
 import { Media } from "./media.js";
