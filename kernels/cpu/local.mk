@@ -14,7 +14,6 @@ cpu_sources = \
 	%D%/muon.c \
 	%D%/norm.c \
 	%D%/ops_table.c \
-	%D%/qknorm.c \
 	%D%/quantize.c \
 	%D%/random_normal.c \
 	%D%/rope.c \
