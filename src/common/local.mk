@@ -16,7 +16,6 @@ src_common_libcommon_a_SOURCES = \
 	%D%/random.c \
 	%D%/save.c \
 	%D%/sha256.c \
-	%D%/shortest.c \
 	%D%/sig.c \
 	%D%/spawn.c \
 	%D%/utf8.c

@@ -71,7 +71,7 @@ struct tally {
     size_t n;
 };
 
-/* A curve and the run it shows, whose events are marked (marks.c).  A spike is
+/* A curve and the run it shows, whose events are marked.  A spike is
  * what store/analysis/spike.h calls one, and what `gtrain batch --spikes`
  * lists. */
 struct marked {

@@ -16,7 +16,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/figures.c \
 	%D%/history.c \
 	%D%/curve_kind.c \
-	%D%/marks.c \
 	%D%/output.c \
 	%D%/plot_program.c \
 	%D%/request.c \

@@ -23,7 +23,6 @@
 #include "common/save.h"
 #include "common/utf8.h"
 #include "plot/draw/gnuplot.h"
-#include "plot/draw/html.h"
 #include "plot/draw/json.h"
 #include "plot/draw/term.h"
 #include "plot/stamp.h"

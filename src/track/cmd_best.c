@@ -16,7 +16,6 @@
 #include "store/query/run_value.h"
 #include "store/read/run_rate.h"
 #include "store/read/runs.h"
-#include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 

@@ -9,7 +9,6 @@
 #include "common/log.h"
 #include "common/opt.h"
 #include "store/query/differ.h"
-#include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 

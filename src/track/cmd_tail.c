@@ -14,7 +14,6 @@
 #include "common/output/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"
-#include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 

@@ -20,7 +20,6 @@
 #include "common/sig.h"
 #include "common/utf8.h"
 #include "store/alert/alert_list.h"
-#include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 

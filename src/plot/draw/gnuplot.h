@@ -55,3 +55,12 @@ int gnuplot_draw_tex(const struct figure *, const char *path, struct err *);
 
 /* Is there a gnuplot?  version gets "5.4". */
 bool gnuplot_found(char version[16]);
+
+/*
+ * html - a page that needs no server and no other file
+ */
+
+/* A page with an SVG file of gnuplot's: without the XML header. */
+void html_page(struct buf *, const char *title, bool dark, const char *svg);
+/* A text without what HTML and XML would read otherwise. */
+void html_text(struct buf *, const char *);

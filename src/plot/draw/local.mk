@@ -6,7 +6,6 @@ src_plot_libplot_a_SOURCES += \
 	%D%/gnuplot.c \
 	%D%/gnuplot_panel.c \
 	%D%/gnuplot_text.c \
-	%D%/html.c \
 	%D%/json.c \
 	%D%/layout.c \
 	%D%/palette.c \

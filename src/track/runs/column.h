@@ -7,6 +7,7 @@
 #include "common/output/table.h"
 #include "store/query/run_value.h"
 #include "store/read/runs.h"
+#include "track/runs/track.h"
 
 /*
  * column - values of runs that tables show and that runs are sorted by
@@ -99,3 +100,31 @@ int columns_sort(struct runs *, const char *text, const char *by, struct err *);
  * none. */
 void columns_add_sorted(struct columns *, const char *text,
                         const struct runs *);
+
+/*
+ * auto_columns - the parameters and metrics that tables show by default
+ *
+ * These are the parameters in which the runs differ (store/query/differ.h);
+ * and the losses, accuracies and speeds
+ * that runs are compared by, or the most common metrics if there are none of
+ * these.  `all` selects every parameter or every metric.
+ *
+ * In a list of runs, documents get the columns in which the runs differ, and
+ * the most important metrics; programs get the same attributes for any runs.
+ * On a screen, where there is little room, what tells the runs apart comes
+ * first.
+ */
+enum auto_reader { AUTO_DOCUMENT, AUTO_DOCUMENT_ALL, AUTO_PROGRAM };
+
+/* An attribute, if it differs or shall be there `always`. */
+void auto_columns_attribute(struct columns *, const char *name,
+                            const struct runs *, bool always);
+void auto_columns_params(struct columns *, const struct runs *, bool all);
+void auto_columns_metrics(struct columns *, const struct runs *, bool all);
+/* The default metrics and, where there are fewer than six, others. */
+void auto_columns_some(struct columns *, const struct runs *);
+void auto_columns_full(struct columns *, const struct runs *,
+                       const struct track_selection *, enum auto_reader);
+void auto_columns_short(struct columns *, const struct runs *,
+                        const struct track_selection *);
+void auto_columns_shorten(struct columns *);

@@ -8,7 +8,6 @@
 #include "common/buf.h"
 #include "common/opt.h"
 #include "store/format/attempt.h"
-#include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 

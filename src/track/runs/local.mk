@@ -1,6 +1,5 @@
 # Choosing runs, columns, rows.
 gtrack_SOURCES += \
-	%D%/auto_columns.c \
 	%D%/column.c \
 	%D%/column_parse.c \
 	%D%/compare_table.c \

@@ -14,7 +14,6 @@
 #include "plot/draw/json.h"
 #include "plot/draw/palette.h"
 #include "track/report/report.h"
-#include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/compare_table.h"
 #include "track/runs/importance.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/num.h"
-#include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 #include "track/serve/site.h"
