@@ -261,6 +261,11 @@ gdata fetch tinyshakespeare --mirror "$at/plain/" -o out 2>err
 test $? = 1 && grep -q 'plain/karpathy/char-rnn/' log &&
     test ! -f out/tinyshakespeare.txt
 ok $? "a known file is found below the mirror and checked by SHA-256"
+printf 'not it' >www/lid.176.bin
+gdata fetch lid.176 --mirror "$at/plain/" -o out 2>err
+test $? = 1 && grep -q 'plain/fasttext/supervised-models/lid.176.bin' log &&
+    grep -q 'lid.176.bin.*SHA-256' err && test ! -f out/lid.176.bin
+ok $? "the model of languages is found below the mirror and checked by SHA-256"
 gzip -c www/a.txt >www/c4-train.00007-of-01024.json.gz
 gdata fetch c4 --shards 7 --mirror "$at/plain" -o out 2>err >table
 same c4-train.00007-of-01024.json.gz

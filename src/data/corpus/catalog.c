@@ -39,6 +39,9 @@ static const struct subset {
       "char-rnn/master/data/tinyshakespeare/input.txt", .sha256 =
       "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
       .file = "tinyshakespeare.txt" },
+    { "lid.176", "all", "https://dl.fbaipublicfiles.com/fasttext/"
+      "supervised-models/lid.176.bin", .sha256 =
+      "7e69ec5451bc261cc7844e49e4792a85d7f09c06789ec800fc4a44aec362764e" },
     { "gpt2-vocab", "all", "https://openaipublic.blob.core.windows.net/gpt-2/"
       "encodings/main/vocab.bpe", .sha256 =
       "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5" },
