@@ -8,8 +8,8 @@
 
 #include "common/clock.h"
 #include "common/confine.h"
-#include "common/machine/cores.h"
 #include "common/log.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -17,8 +17,8 @@
 #include "common/utf8.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/source/download.h"
-#include "data/token/boundary.h"
 #include "data/token/bpe_train.h"
+#include "data/token/pretokenize.h"
 #include "data/token/tokfile.h"
 
 static const char *const ties_words[] = {

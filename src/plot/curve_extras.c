@@ -17,7 +17,7 @@
 #include "plot/draw/axis.h"
 #include "store/analysis/forecast_run.h"
 #include "store/analysis/spike.h"
-#include "store/read/run_rate.h"
+#include "store/read/runs.h"
 
 enum { MOST_MARKS = 400 };
 

@@ -13,7 +13,6 @@
 #include "plot/figures.h"
 #include "plot/history.h"
 #include "store/query/run_value.h"
-#include "store/read/run_rate.h"
 
 /* clang-format off */
 #define CMD(name, help) \

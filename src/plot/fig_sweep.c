@@ -23,7 +23,7 @@
 #include "plot/history.h"
 #include "store/query/differ.h"
 #include "store/query/run_value.h"
-#include "store/read/run_rate.h"
+#include "store/read/runs.h"
 
 struct point {
     const char *x, *y; /* the values of the parameters, or x and a curve's */

@@ -22,7 +22,6 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "store/alert/alert_list.h"
-#include "store/read/run_rate.h"
 #include "store/write/new_run.h"
 
 char *sweep_run_cell_path(const struct sweep_run *s, size_t cell,

@@ -14,7 +14,6 @@
 #include "store/analysis/paired_runs.h"
 #include "store/query/differ.h"
 #include "store/query/run_value.h"
-#include "store/read/run_rate.h"
 #include "store/read/runs.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"

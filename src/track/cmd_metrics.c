@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "store/format/metric.h"
-#include "store/read/run_rate.h"
+#include "store/read/runs.h"
 #include "track/runs/track.h"
 
 static struct table_style style;

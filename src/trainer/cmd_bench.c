@@ -27,6 +27,7 @@
 #include "trainer/engine/engine.h"
 #include "trainer/model/graph.h"
 #include "trainer/model/graph_calls.h"
+#include "trainer/plan/plan_step.h"
 #include "trainer/settings/settings.h"
 
 static const char *config;
@@ -205,10 +206,7 @@ static struct timeline_use read_use(const struct timeline_thread *t)
 
 static void timeline_start(struct timeline *t)
 {
-    if (t->n == t->room) {
-        t->room = t->room ? 2 * t->room : 1024;
-        t->slice = xrealloc(t->slice, t->room, sizeof *t->slice);
-    }
+    GROW(t->slice, t->n, t->room);
     for (int i = 0; i < t->threads; i++)
         t->thread[i].before = read_use(&t->thread[i]);
     t->slice[t->n] = (struct timeline_slice){ .start = clock_mono() };
@@ -354,29 +352,10 @@ static void timeline_clear(struct timeline *t)
 
 /* ---- each operation --------------------------------------------------- */
 
-struct op_time {
-    const char *name;
-    int calls;
-    double seconds, flops, bytes;
-};
-
-enum { MOST_OPS = 64 };
-
-/* The row of an operation, which is added if there is none. */
-static struct op_time *find_op(struct op_time *all, int *n, const char *name)
-{
-    for (int i = 0; i < *n; i++)
-        if (strcmp(all[i].name, name) == 0)
-            return &all[i];
-    all[*n] = (struct op_time){ .name = name };
-    return &all[(*n)++];
-}
-
-/* The measurements of the operations; either may be NULL. */
+/* The measurements of the operations. */
 struct profile {
-    struct op_time *all;
-    int n;
-    struct timeline *timeline;
+    struct plan_works all;
+    struct timeline *timeline; /* or NULL */
     double before;
 };
 
@@ -390,10 +369,11 @@ static void start_op(struct profile *p)
 static int stop_op(struct profile *p, struct dev *dev, const char *name,
                    double flops, double bytes, struct err *e)
 {
-    struct op_time *to = find_op(p->all, &p->n, name);
+    struct plan_work *to;
 
     if (dev_sync(dev, e) < 0)
         return -1;
+    to = plan_works_find(&p->all, name);
     to->calls++;
     to->seconds += clock_mono() - p->before;
     to->flops += flops;
@@ -431,7 +411,7 @@ static int profile_step(struct engine *eng, struct profile *p, struct err *e)
 
 static int by_time(const void *a, const void *b)
 {
-    const struct op_time *x = a, *y = b;
+    const struct plan_work *x = a, *y = b;
 
     return x->seconds < y->seconds ? 1 : -1;
 }
@@ -441,11 +421,11 @@ static int profile_steps(struct engine *eng, struct profile *p, struct err *e)
 {
     for (int i = 0; i < warm + steps; i++) {
         if (i == warm)
-            p->n = 0;
+            p->all.n = 0;
         if (profile_step(eng, p, e) < 0)
             return -1;
     }
-    qsort(p->all, (size_t)p->n, sizeof *p->all, by_time);
+    SORT(p->all.work, (size_t)p->all.n, by_time);
     return 0;
 }
 
@@ -473,7 +453,7 @@ static double sum_use(const struct timeline *tl, size_t first, const char *name,
 }
 
 /* The rates of an operation, and the least time that it needs. */
-static void add_rates(struct table *t, const struct op_time *op, double peak,
+static void add_rates(struct table *t, const struct plan_work *op, double peak,
                       double copy)
 {
     table_real(t, op->flops / steps / 1e9);
@@ -513,10 +493,10 @@ static void add_operations(struct table *t, const struct profile *p,
         table_columns(t, "running", "no core", "waiting", "page faults", NULL);
     else
         table_columns(t, "GFLOP", "GFLOP/s", "GB", "GB/s", "floor ms", NULL);
-    for (int i = 0; i < p->n; i++)
-        sum += p->all[i].seconds;
-    for (int i = 0; i < p->n; i++) {
-        const struct op_time *op = &p->all[i];
+    for (int i = 0; i < p->all.n; i++)
+        sum += p->all.work[i].seconds;
+    for (int i = 0; i < p->all.n; i++) {
+        const struct plan_work *op = &p->all.work[i];
 
         table_text(t, op->name);
         table_int(t, op->calls / steps);
@@ -531,10 +511,8 @@ static void add_operations(struct table *t, const struct profile *p,
 
 static int time_operations(struct engine *eng, struct table *t, struct err *e)
 {
-    struct op_time all[MOST_OPS];
     struct timeline timeline = { 0 };
-    struct profile p = { .all = all,
-                         .timeline = timeline_file ? &timeline : NULL };
+    struct profile p = { .timeline = timeline_file ? &timeline : NULL };
     int ret;
 
     if (p.timeline && eng->dev.type != &cpu_dev)
@@ -549,6 +527,7 @@ static int time_operations(struct engine *eng, struct table *t, struct err *e)
     if (ret == 0 && p.timeline)
         ret = timeline_write(&timeline, timeline_file, e);
     timeline_clear(&timeline);
+    free(p.all.work);
     return ret;
 }
 

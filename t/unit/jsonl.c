@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "data/token/boundary.h"
+#include "data/token/pretokenize.h"
 #include "t/lib/tap.h"
 
 static void lines(void)

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 #include "data/token/pretokenize.h"
-#include "t/lib/tap.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/rng.h"
-#include "data/token/boundary.h"
+#include "t/lib/tap.h"
 
 static FILE *open_data(const char *name)
 {

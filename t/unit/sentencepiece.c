@@ -2,7 +2,6 @@
  * sentencepiece - ids of tokenizers as Llama 2, Mistral and Gemma have them
  */
 #include "config.h"
-#include "data/token/sentencepiece.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/rng.h"
+#include "data/token/bpe.h"
 #include "data/token/tokfile.h"
 #include "t/lib/tap.h"
 #include "t/unit/few_merges.h"

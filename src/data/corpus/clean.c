@@ -11,7 +11,7 @@
 #include "common/num.h"
 #include "common/utf8.h"
 #include "data/corpus/hashset.h"
-#include "data/token/boundary.h"
+#include "data/token/pretokenize.h"
 
 const char *const clean_name[CLEAN_RULES] = {
 #define RULE(id, name, ...) name,

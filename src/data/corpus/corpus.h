@@ -8,7 +8,7 @@
 #include "common/err.h"
 #include "common/http/http.h"
 #include "data/corpus/corpus_files.h"
-#include "data/token/boundary.h"
+#include "data/token/pretokenize.h"
 
 /*
  * corpus - read documents from files of any supported format

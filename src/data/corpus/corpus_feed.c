@@ -14,7 +14,7 @@
 #include "data/corpus/corpus_files.h"
 #include "data/corpus/corpus_parquet.h"
 #include "data/corpus/source/download.h"
-#include "data/token/boundary.h"
+#include "data/token/pretokenize.h"
 
 /* The length of the complete lines of a block. */
 static size_t last_line_end(struct corpus_block *b)

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "data/token/boundary.h"
 #include "data/token/bpe.h"
+#include "data/token/pretokenize.h"
 #include "data/token/words.h"
 
 /*

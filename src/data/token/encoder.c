@@ -7,14 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/format/unicode.h"
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "data/token/bpe.h"
-#include "data/token/piece_cache.h"
 #include "data/token/nfc.h"
-#include "data/token/sentencepiece.h"
-#include "common/format/unicode.h"
-#include "data/token/boundary.h"
+#include "data/token/piece_cache.h"
+#include "data/token/pretokenize.h"
 
 /*
  * added - find added tokens in a text

@@ -1,6 +1,5 @@
 # Text to ids.
 src_data_libdata_a_SOURCES += \
-	%D%/boundary.c \
 	%D%/bpe.c \
 	%D%/bpe_train.c \
 	%D%/chat_template.c \
@@ -8,7 +7,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/nfc.c \
 	%D%/piece_cache.c \
 	%D%/pretokenize.c \
-	%D%/sentencepiece.c \
 	%D%/tokenizer.c \
 	%D%/tokfile.c \
 	%D%/tokfile_json.c \

@@ -6,7 +6,6 @@
 
 #include "common/mem.h"
 #include "data/token/nfc.h"
-#include "data/token/sentencepiece.h"
 #include "data/token/word_key.h"
 
 struct tokenizer *tokenizer_new(enum tokenizer_kind kind,

@@ -5,7 +5,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "data/token/boundary.h"
+#include "data/token/pretokenize.h"
 
 /*
  * tokenizer - text to ids and back
@@ -61,12 +61,12 @@ size_t tokenizer_encode(const struct tokenizer *, const char *text, size_t n,
 void tokenizer_decode(const struct tokenizer *, const int32_t *ids, size_t n,
                       struct buf *);
 
-/* Remove the space that encoding added before a text (sentencepiece.h), if this
+/* Remove the space that encoding added before a text (bpe.h), if this
  * tokenizer does that.  The decoded text begins at out->s + from. */
 void tokenizer_drop_space(const struct tokenizer *, struct buf *out,
                           size_t from);
 
-/* Where a text may be divided without changing its ids (boundary.h). */
+/* Where a text may be divided without changing its ids (pretokenize.h). */
 enum boundary_kind tokenizer_boundary(const struct tokenizer *);
 
 /*

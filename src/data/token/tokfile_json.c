@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/opt.h"
-#include "data/token/sentencepiece.h"
+#include "data/token/bpe.h"
 
 int json_reader_refuse(struct err *e, const char *what)
 {

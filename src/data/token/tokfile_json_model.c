@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "data/token/sentencepiece.h"
+#include "data/token/bpe.h"
 
 static int read_id(struct json_scan *s, int64_t *id)
 {

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/output/emit.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "common/output/emit.h"
 #include "common/utf8.h"
-#include "data/token/sentencepiece.h"
+#include "data/token/bpe.h"
 
 /* Append the name of a token as SentencePiece's files have it. */
 static void add_marked_name(struct buf *b, const struct tokenizer *t,

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/path.h"
 #include "common/format/yaml.h"
-#include "store/format/md5.h"
+#include "common/path.h"
 #include "store/format/store.h"
 
 /* Make TOP/KIND/NAME/meta.yaml, unless it is there. */

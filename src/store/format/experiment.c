@@ -3,7 +3,6 @@
  */
 #include "config.h"
 #include "common/mem.h"
-#include "store/format/store.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -12,11 +11,11 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/format/yaml.h"
 #include "common/log.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "common/format/yaml.h"
-#include "store/format/md5.h"
+#include "store/format/store.h"
 
 enum { NAME_MAX_CHARS = 500 };
 

@@ -6,7 +6,6 @@ src_store_libstore_a_SOURCES += \
 	%D%/experiment.c \
 	%D%/info.c \
 	%D%/key.c \
-	%D%/md5.c \
 	%D%/meta.c \
 	%D%/metric.c \
 	%D%/rewind.c \

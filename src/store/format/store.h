@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -135,3 +136,11 @@ char *store_artifact(const char *run, const char *name, struct err *);
 
 /* Rename what is at a path, if anything, by adding ".damaged". */
 int store_rename_damaged(const char *path, struct err *);
+
+/*
+ * md5 - the digest that MLflow names datasets and inputs by (RFC 1321)
+ *
+ * It only names things; it protects nothing.
+ */
+void md5(const void *data, size_t n, unsigned char out[16]);
+void md5_hex(const void *data, size_t n, char out[33]);

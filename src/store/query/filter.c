@@ -12,7 +12,6 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "store/query/run_value.h"
-#include "store/read/run_rate.h"
 
 /* ANY: a parameter, a metric or a tag; filter_resolve() finds out which. */
 enum entity { METRICS, PARAMS, TAGS, ATTRIBUTES, DATASETS, ANY };

@@ -7,7 +7,6 @@
 
 #include "common/clock.h"
 #include "common/opt.h"
-#include "store/read/run_rate.h"
 
 #define NAME_OF(value, name) name,
 

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 #include "common/mem.h"
-#include "store/read/runs.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -16,7 +15,7 @@
 #include "store/format/store.h"
 #include "store/query/differ.h"
 #include "store/query/filter.h"
-#include "store/read/run_rate.h"
+#include "store/read/runs.h"
 
 enum { PREFIX_MIN = 4, CANDIDATES = 8 };
 

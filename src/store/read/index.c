@@ -12,7 +12,6 @@
 #include "common/filelock.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
-#include "store/format/md5.h"
 #include "store/format/store.h"
 
 enum { INDEX_MAX = 1 << 30, FRESH_SECS = 2 };

@@ -3,6 +3,5 @@ src_store_libstore_a_SOURCES += \
 	%D%/index.c \
 	%D%/load_run.c \
 	%D%/outline.c \
-	%D%/run_rate.c \
 	%D%/runs.c \
 	%D%/series.c

@@ -16,7 +16,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "store/format/key.h"
-#include "store/format/md5.h"
+#include "store/format/store.h"
 #include "track/runs/copy.h"
 
 void import_json_each(const char *prefix, json_t *object, char separator,

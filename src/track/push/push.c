@@ -17,7 +17,6 @@
 #include "common/path.h"
 #include "common/sig.h"
 #include "common/utf8.h"
-#include "store/format/md5.h"
 #include "store/format/store.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"

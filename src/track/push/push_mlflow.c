@@ -13,7 +13,6 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "store/format/md5.h"
 #include "store/format/store.h"
 
 /* -- the experiment and the run -------------------------------------------- */

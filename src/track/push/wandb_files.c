@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/random.h"
-#include "store/format/md5.h"
+#include "store/format/store.h"
 #include "track/push/wandb_push.h"
 #include "track/runs/file_tree.h"
 

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/log.h"
-#include "common/path.h"
 #include "common/format/protobuf.h"
+#include "common/log.h"
 #include "common/output/emit.h"
-#include "store/format/md5.h"
+#include "common/path.h"
+#include "store/format/store.h"
 #include "track/push/wandb_push.h"
 #include "track/runs/run_facts.h"
 

@@ -11,7 +11,6 @@
 #include "common/num.h"
 #include "common/stats/paired.h"
 #include "store/query/differ.h"
-#include "store/read/run_rate.h"
 #include "track/runs/run_facts.h"
 
 struct column *columns_append(struct columns *c, const char *key,

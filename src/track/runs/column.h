@@ -53,7 +53,7 @@ struct column *columns_append(struct columns *, const char *key,
 /* Append the columns of another list, which is empty afterwards. */
 void columns_join(struct columns *, struct columns *more);
 /* What a metric shows if no function is named: the rate of the whole run
- * (run_rate.h), or else the last value. */
+ * (run_rate()), or else the last value. */
 enum run_function column_usual_function(const char *metric);
 /* Show the best value of each metric that has one, instead of the last. */
 void columns_use_best(struct columns *);

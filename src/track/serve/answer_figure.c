@@ -17,7 +17,7 @@
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/json.h"
 #include "plot/figures.h"
-#include "store/read/run_rate.h"
+#include "store/read/runs.h"
 #include "track/serve/site.h"
 
 struct figure_request {

@@ -15,7 +15,6 @@
 #include "plot/curve_kind.h"
 #include "store/analysis/spike.h"
 #include "store/format/attempt.h"
-#include "store/read/run_rate.h"
 #include "store/read/runs.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"

@@ -11,7 +11,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "store/format/md5.h"
 #include "store/format/store.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 

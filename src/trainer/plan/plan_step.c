@@ -536,22 +536,26 @@ static double cost_seconds(const struct cost *c, const struct plan_rates *r)
 
 /* ---- the operations of a step ------------------------------------------- */
 
+struct plan_work *plan_works_find(struct plan_works *w, const char *name)
+{
+    for (int i = 0; i < w->n; i++)
+        if (strcmp(w->work[i].name, name) == 0)
+            return &w->work[i];
+    APPEND(w->work, w->n, w->room) = (struct plan_work){ .name = name };
+    return &w->work[w->n - 1];
+}
+
 static void add_work(struct plan_works *w, const char *name,
                      enum plan_phase phase, const struct cost *c,
                      const struct plan_rates *r)
 {
     const double seconds = cost_seconds(c, r);
-    int i = 0;
+    struct plan_work *to = plan_works_find(w, name);
 
-    while (i < w->n && strcmp(w->work[i].name, name) != 0)
-        i++;
-    if (i == w->n) {
-        APPEND(w->work, w->n, w->room) = (struct plan_work){ .name = name };
-    }
-    w->work[i].calls++;
-    w->work[i].flops += c->flops;
-    w->work[i].bytes += c->bytes + c->passes;
-    w->work[i].seconds += seconds;
+    to->calls++;
+    to->flops += c->flops;
+    to->bytes += c->bytes + c->passes;
+    to->seconds += seconds;
     w->seconds[phase] += seconds;
 }
 

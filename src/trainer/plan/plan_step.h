@@ -133,6 +133,9 @@ struct plan_works {
     double seconds[PLAN_PHASES];
 };
 
+/* The row of an operation, which is added if there is none. */
+struct plan_work *plan_works_find(struct plan_works *, const char *name);
+
 /* `part` is the share of the parameters that is updated.  The caller frees
  * work. */
 void plan_step_list(struct plan_works *, const struct plan_rates *,
