@@ -11,7 +11,7 @@
 
 #include "common/log.h"
 #include "common/path.h"
-#include "store/analysis/paired_runs.h"
+#include "store/read/runs.h"
 
 /* The cells that differ in their seed alone, and what a rung did to them. */
 struct sweep_group {

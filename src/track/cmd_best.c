@@ -11,7 +11,6 @@
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/stats/paired.h"
-#include "store/analysis/paired_runs.h"
 #include "store/query/differ.h"
 #include "store/query/run_value.h"
 #include "store/read/runs.h"

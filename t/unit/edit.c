@@ -3,23 +3,24 @@
  */
 #include "config.h"
 #include "common/buf.h"
-#include "common/clock.h"
-#include "common/path.h"
-#include "common/save.h"
-#include "store/format/attempt.h"
-#include "store/format/dataset.h"
-#include "store/format/store.h"
-#include "store/fsck/fsck.h"
-#include "store/read/runs.h"
-#include "store/write/edit.h"
-#include "store/write/run.h"
-#include "t/lib/tap.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/clock.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "store/format/attempt.h"
+#include "store/format/meta.h"
+#include "store/format/store.h"
+#include "store/fsck/fsck.h"
+#include "store/read/runs.h"
+#include "store/write/edit.h"
+#include "store/write/run.h"
+#include "t/lib/tap.h"
 
 static char *folder, *root;
 

@@ -12,7 +12,7 @@
 #include "common/output/progress.h"
 #include "common/sig.h"
 #include "data/shards/shard.h"
-#include "data/token/chat_template.h"
+#include "data/token/tokenizer.h"
 
 /*
  * encode_block - encode the documents of a block, and divide them into subsets

@@ -2,6 +2,5 @@
 src_store_libstore_a_SOURCES += \
 	%D%/forecast_run.c \
 	%D%/histogram.c \
-	%D%/paired_runs.c \
 	%D%/spent.c \
 	%D%/spike.c

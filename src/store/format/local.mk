@@ -2,7 +2,6 @@
 src_store_libstore_a_SOURCES += \
 	%D%/attempt.c \
 	%D%/chain.c \
-	%D%/dataset.c \
 	%D%/experiment.c \
 	%D%/info.c \
 	%D%/key.c \

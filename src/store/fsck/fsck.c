@@ -11,7 +11,6 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "store/format/attempt.h"
-#include "store/format/dataset.h"
 #include "store/format/key.h"
 #include "store/format/meta.h"
 #include "store/format/metric.h"

@@ -13,7 +13,6 @@
 #include "common/format/secret.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/format/dataset.h"
 #include "store/format/store.h"
 #include "store/write/edit.h"
 

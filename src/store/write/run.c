@@ -18,7 +18,6 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "store/format/attempt.h"
-#include "store/format/dataset.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/format/tfevents.h"

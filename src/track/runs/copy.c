@@ -9,7 +9,6 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/format/dataset.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/new_run.h"

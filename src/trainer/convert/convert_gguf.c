@@ -16,7 +16,7 @@
 #include "common/mem.h"
 #include "common/save.h"
 #include "data/token/bpe.h"
-#include "data/token/chat_template.h"
+#include "data/token/tokenizer.h"
 #include "data/token/tokfile.h"
 #include "kernels/half.h"
 #include "trainer/convert/convert.h"

@@ -14,7 +14,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "data/token/chat_template.h"
+#include "data/token/tokenizer.h"
 #include "data/token/tokfile.h"
 #include "trainer/convert/convert_hf_config.h"
 

@@ -19,7 +19,7 @@
 #include "trainer/model/graph.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/optim.h"
-#include "trainer/ranks/recording.h"
+#include "trainer/ranks/parallel.h"
 
 /* The longest sequence that is tried: in attention, and half of it in the
  * rest. */

@@ -4,7 +4,6 @@
 #include "trainer/engine/engine_data.h"
 #include "trainer/model/gpt.h"
 #include "trainer/model/optim.h"
-#include "trainer/ranks/recording.h"
 #include "trainer/ranks/coll.h"
 #include "trainer/ranks/parallel.h"
 

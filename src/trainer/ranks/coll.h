@@ -84,7 +84,7 @@ struct coll_type {
     double grace; /* seconds for the program to notice; 0: three */
 };
 
-/* Collectives on the memory of a device: coll_device.c, coll_nccl.c. */
+/* Collectives on the memory of a device: in coll.c, and coll_nccl. */
 struct coll_device {
     const char *name;
     int (*open)(struct coll *, struct err *);
@@ -230,7 +230,7 @@ int coll_use_device(struct coll *, struct dev *, struct err *);
 void coll_leave_device(struct coll *);
 
 extern const struct coll_type coll_tcp, coll_mpi;
-extern const struct coll_device coll_through_host, coll_nccl;
+extern const struct coll_device coll_nccl;
 
 /*
  * coll_queue - the thread that carries out collectives on the host

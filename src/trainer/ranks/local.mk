@@ -1,7 +1,6 @@
 # Jobs of several processes, and what they exchange.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll.c \
-	%D%/coll_device.c \
 	%D%/coll_host.c \
 	%D%/coll_nccl.c \
 	%D%/coll_tcp.c \
@@ -10,7 +9,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/launch.c \
 	%D%/parallel.c \
 	%D%/parallel_shares.c \
-	%D%/recording.c \
 	%D%/rendezvous.c
 
 if HAVE_MPI
