@@ -23,7 +23,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/smooth.c \
 	%D%/smooth_choice.c \
 	%D%/stamp.c \
-	%D%/stamped.c \
 	%D%/thread_times.c
 
 include src/plot/draw/local.mk

@@ -2,12 +2,21 @@
 #include "plot/stamp.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include "common/clock.h"
 #include "common/format/percent.h"
 #include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/program.h"
+#include "common/sig.h"
+#include "common/spawn.h"
+#include "plot/figures.h"
 
 #define BEGIN "gplot-figure"
 
@@ -162,3 +171,252 @@ void stamp_clear(struct stamp *s)
     free(s->word);
     *s = (struct stamp){ .n = 0 };
 }
+
+/* ---- gplot verify and redo, and what gtrack claims takes from them ------- */
+
+enum { FILE_MAX = 256 << 20 };
+
+static const struct opt no_opts[] = { { 0 } };
+
+static int load_stamp(struct stamp *s, const char *path, struct err *e)
+{
+    struct buf file = BUF_INIT;
+    int ret = buf_read_file(&file, path, FILE_MAX, e);
+
+    *s = (struct stamp){ .n = 0 };
+    if (ret == 0)
+        ret = stamp_find(s, &file, e);
+    buf_clear(&file);
+    return ret;
+}
+
+/* A figure may come from somebody else: its command may only choose what is
+ * drawn, and how. */
+static const char *const allowed[] = {
+    "root",        "title",    "size",   "font",     "legend",   "mono",
+    "dark",        "xrange",   "yrange", "logx",     "logy",     "linx",
+    "liny",        "skip",     "x",      "smooth",   "band",     "y2",
+    "traces",      "stitch",   "mark",   "inset",    "sweep",    "exact",
+    "term",        "group-by", "every",  "data",     "forecast", "color-by",
+    "baseline",    "attempts", "quiet",  "verbose",  "no-title", "no-notes",
+    "panel-label", "alias",    "panels", "finished", NULL
+};
+
+/* Run the command that drew the figure to this path, in a child process. */
+static int draw_again(const struct stamp *s, const char *first,
+                      const char *path, struct spawn *run, struct err *e)
+{
+    const char **argv = xcalloc(s->n + 2, sizeof *argv);
+    char *output = xasprintf("--output=%s", path);
+    const char *const own[] = { output, first, NULL };
+    const struct program_limits limits = { allowed, own };
+    size_t n = 1;
+    int ret;
+
+    argv[0] = "gplot";
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->word[i], "--watch") != 0)
+            argv[n++] = s->word[i];
+    ret = program_call(plot_program(true), argv, &limits, run, e);
+    FREE(output, argv);
+    return ret;
+}
+
+/* ---- verify ----------------------------------------------------------- */
+
+/* The hash of what the command draws now. */
+static int hash_now(const struct stamp *s, const char *path, double secs,
+                    char out[SHA256_TEXT], struct err *e)
+{
+    struct buf data = BUF_INIT;
+    struct spawn run = { .out = &data,
+                         .quiet = true,
+                         .secs = fmax(secs, 0.01) };
+    const int ret =
+        draw_again(s, s->of_text ? "--data" : "--hash", path, &run, e);
+
+    if (s->of_text)
+        sha256_of(data.s, data.len, out);
+    else
+        snprintf(out, SHA256_TEXT, "%s", data.s);
+    buf_clear(&data);
+    return ret;
+}
+
+/* Read a figure without the time at which it was drawn, and without its end:
+ * the stamp, whose hash may be an older one, and its head in a PNG. */
+static int read_picture(struct buf *b, const char *path, struct err *e)
+{
+    enum { HEAD = 16 };
+    static const char date[] = "CreationDate"; /* of PDF and EPS */
+    const int ret = buf_read_file(b, path, FILE_MAX, e);
+    char *at = b->s;
+    struct stamp s;
+
+    if (ret == 0 && stamp_find(&s, b, e) == 0) {
+        buf_trim(b, s.at > HEAD ? s.at - HEAD : 0);
+        at = b->s;
+        stamp_clear(&s);
+    }
+
+    while (ret == 0 && (at = memmem(at, (size_t)(b->s + b->len - at), date,
+                                    sizeof date - 1)))
+        for (int i = 0; i < 40 && at < b->s + b->len; i++)
+            *at++ = ' ';
+    return ret;
+}
+
+/* Does the command draw this figure, where it can draw?  The picture of LaTeX
+ * is another file. */
+static bool same_picture(const struct stamp *s, const char *path, double secs)
+{
+    char *folder = xasprintf("%s/gplot-XXXXXX", path_temp());
+    struct buf was = BUF_INIT, is = BUF_INIT, words = BUF_INIT;
+    struct spawn run = { .out = &words,
+                         .words = &words,
+                         .secs = fmax(secs, 0.01) };
+    struct err e = { 0 };
+    bool same = true;
+
+    if (!str_ends(path, ".tex") && mkdtemp(folder)) {
+        char *again = path_join(folder, path_name(path));
+
+        if (draw_again(s, NULL, again, &run, &e) == 0)
+            same = read_picture(&was, path, &e) == 0 &&
+                   read_picture(&is, again, &e) == 0 && was.len == is.len &&
+                   memcmp(was.s, is.s, is.len) == 0;
+        free(again);
+        path_remove(folder, &e);
+    }
+    buf_clear(&was);
+    buf_clear(&is);
+    buf_clear(&words);
+    free(folder);
+    return same;
+}
+
+enum stamped stamped_check(const char *path, double secs, struct buf *command,
+                           struct err *why)
+{
+    char now[SHA256_TEXT];
+    enum stamped result = STAMPED_UNKNOWN;
+    struct stamp s;
+
+    if (load_stamp(&s, path, why) < 0)
+        result = why->kind == ERR_MISSING ? STAMPED_NONE : STAMPED_UNKNOWN;
+    else if (hash_now(&s, path, secs, now, why) == 0)
+        result = strcmp(now, s.hash) != 0       ? STAMPED_DIFFERS
+                 : same_picture(&s, path, secs) ? STAMPED_EQUAL
+                                                : STAMPED_PICTURE;
+    for (size_t i = 0; i < s.n; i++) {
+        buf_str(command, i ? " " : "gplot ");
+        buf_shell_short(command, s.word[i]);
+    }
+    stamp_clear(&s);
+    return result;
+}
+
+void stamped_add(struct table *t, enum stamped result, const struct err *why)
+{
+    static const char *const words[] = { [STAMPED_EQUAL] = "equal",
+                                         [STAMPED_DIFFERS] = "differs",
+                                         [STAMPED_PICTURE] = "equal data, but "
+                                                             "another picture",
+                                         [STAMPED_NONE] = "unstamped" };
+
+    table_text(t, result == STAMPED_UNKNOWN ? why->text : words[result]);
+    table_mark(t, result == STAMPED_EQUAL ? MARK_NONE : MARK_BAD);
+}
+
+static bool verify_figure(struct table *t, const char *path, double secs)
+{
+    struct err why = { 0 };
+    struct buf command = BUF_INIT;
+    const enum stamped result = stamped_check(path, secs, &command, &why);
+
+    table_text(t, path);
+    table_text(t, command.len ? command.s : NULL);
+    stamped_add(t, result, &why);
+    buf_clear(&command);
+    return result == STAMPED_EQUAL;
+}
+
+/* A file that cannot be read ends the check. */
+static int check_readable(char **path, int n, struct err *e)
+{
+    for (int i = 0; i < n; i++)
+        if (access(path[i], R_OK) < 0)
+            return err_sys(e, "cannot read %s", path[i]);
+    return 0;
+}
+
+static int verify_main(int argc, char **argv, struct err *e)
+{
+    const struct table_style style = { .json = false };
+    struct table t = TABLE_INIT("gplot.verify/1");
+    const double end = clock_mono() + STAMPED_SECS;
+    char text[NUM_TEXT];
+    int bad = 0, ret;
+
+    if (argc == 0)
+        return err_set(e, ERR_USAGE, "a figure is expected");
+    if (check_readable(argv, argc, e) < 0)
+        return -1;
+    table_columns(&t, "figure", "command", "result", NULL);
+    sig_watch();
+    figure_confine((const char *const *)argv, argc, path_temp());
+    for (int i = 0; i < argc && !sig_caught(); i++)
+        bad += !verify_figure(&t, argv[i], end - clock_mono());
+    ret = sig_caught() ? err_set(e, ERR_INTERRUPTED, "interrupted")
+                       : table_print(&t, &style, e);
+    table_clear(&t);
+    if (ret == 0 && bad > 0)
+        ret = err_set(e, ERR_INPUT,
+                      "%d of %s %s not known to show what the runs say; "
+                      "'gplot redo' draws a figure again",
+                      bad, num_count(text, argc, "figure"),
+                      bad == 1 ? "is" : "are");
+    return ret;
+}
+
+const struct cmd fig_verify = {
+    .name = "verify",
+    .args = "FILE...",
+    .help = "check that figures show what the runs say now",
+    .opts = no_opts,
+    .run = verify_main,
+};
+
+/* ---- redo ------------------------------------------------------------- */
+
+static int redo_figure(const char *path, struct err *e)
+{
+    struct spawn run = { .secs = STAMPED_SECS };
+    struct stamp s;
+    int ret = load_stamp(&s, path, e);
+
+    if (ret == 0)
+        ret = draw_again(&s, NULL, path, &run, e);
+    stamp_clear(&s);
+    return ret < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+static int redo_main(int argc, char **argv, struct err *e)
+{
+    if (argc == 0)
+        return err_set(e, ERR_USAGE, "a figure is expected");
+    sig_watch();
+    figure_confine((const char *const *)argv, argc, NULL);
+    for (int i = 0; i < argc; i++)
+        if (redo_figure(argv[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+const struct cmd fig_redo = {
+    .name = "redo",
+    .args = "FILE...",
+    .help = "draw figures again, by the commands that drew them",
+    .opts = no_opts,
+    .run = redo_main,
+};
