@@ -147,6 +147,8 @@ int dev_open(struct dev *, const char *name, struct err *);
 int dev_known(const char *name, struct err *);
 /* Is it the name of a GPU, or is there one for auto?  May open the device. */
 bool dev_is_gpu(const char *name);
+/* Can this CPU compute with these instructions, as GTRAIN_ISA names them? */
+bool instructions_present(const char *name);
 void *dev_alloc(struct dev *, size_t n, enum dev_use, struct err *e);
 void dev_free(struct dev *, void *p);
 /* For a device: it took n bytes more for itself, or gave them back. */

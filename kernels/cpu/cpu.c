@@ -6,7 +6,6 @@
 #include "common/clock.h"
 #include "common/machine/cores.h"
 #include "common/mem.h"
-#include "kernels/instructions.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "common/program.h"
 #include "common/sig.h"
 #include "common/utf8.h"
-#include "kernels/instructions.h"
+#include "kernels/dev.h"
 #include "trainer/ranks/launch.h"
 
 /* The values of parameters are cut off, and made UTF-8. */
