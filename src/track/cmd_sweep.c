@@ -27,7 +27,7 @@
 #include "common/path.h"
 #include "common/sig.h"
 #include "store/format/attempt.h"
-#include "store/format/rewind.h"
+#include "store/format/metric.h"
 #include "store/write/new_run.h"
 #include "sweep/sweep_command.h"
 #include "track/runs/track.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/format/rewind.h"
+#include "store/format/metric.h"
 #include "store/read/index.h"
 #include "t/fuzz/fuzz.h"
 

@@ -14,7 +14,7 @@
 #include "common/buf.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
-#include "store/format/rewind.h"
+#include "store/format/metric.h"
 #include "store/write/run.h"
 #include "t/lib/tap.h"
 

@@ -7,7 +7,6 @@ src_store_libstore_a_SOURCES += \
 	%D%/key.c \
 	%D%/meta.c \
 	%D%/metric.c \
-	%D%/rewind.c \
 	%D%/saved_panels.c \
 	%D%/store.c \
 	%D%/tfevents.c

@@ -13,7 +13,6 @@
 #include "store/format/key.h"
 #include "store/format/meta.h"
 #include "store/format/metric.h"
-#include "store/format/rewind.h"
 #include "store/format/store.h"
 
 /* Bytes of parameters and tags that are read of a run at most, so that a

@@ -9,13 +9,12 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/machine/cores.h"
 #include "common/hash.h"
+#include "common/machine/cores.h"
+#include "common/machine/threads.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/machine/threads.h"
 #include "store/format/metric.h"
-#include "store/format/rewind.h"
 #include "store/read/index.h"
 
 enum { WIDE = 8192, KEPT = 5, MOST_CACHED = 1 << 30 };

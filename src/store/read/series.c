@@ -11,7 +11,6 @@
 #include "common/opt.h"
 #include "store/format/attempt.h"
 #include "store/format/metric.h"
-#include "store/format/rewind.h"
 #include "store/read/runs.h"
 
 struct at {

@@ -15,7 +15,7 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "store/format/key.h"
-#include "store/format/rewind.h"
+#include "store/format/metric.h"
 #include "store/format/store.h"
 
 enum { KEPT_ROOM = 1 << 16 };

@@ -14,7 +14,6 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "trainer/convert/convert_hf_config.h"
 #include "trainer/model/tensors.h"
 
 static const char head_name[] = "lm_head.weight";

@@ -16,7 +16,6 @@
 #include "common/save.h"
 #include "data/token/tokenizer.h"
 #include "data/token/tokfile.h"
-#include "trainer/convert/convert_hf_config.h"
 
 /* ---- keys -------------------------------------------------------------- */
 
