@@ -17,6 +17,7 @@ gtrack_SOURCES = \
 	%D%/cmd_artifacts.c \
 	%D%/cmd_report.c \
 	%D%/cmd_claims.c \
+	%D%/cmd_card.c \
 	%D%/cmd_bundle.c \
 	%D%/cmd_verify.c \
 	%D%/cmd_tag.c \

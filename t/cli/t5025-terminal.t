@@ -58,6 +58,7 @@ gtrack artifacts -r odd "one $BAD" --cat "$BAD"
 gtrack best "$BAD" -r odd
 gtrack best loss -r odd
 gtrack bundle -r odd -o "$BAD.tar" "one $BAD"
+gtrack card -r odd "one $BAD" -o "$BAD.md"
 gtrack claims -r odd report.md
 gtrack cmd -r odd "one $BAD"
 gtrack compare -r odd

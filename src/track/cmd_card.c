@@ -1,0 +1,179 @@
+/*
+ * gtrack card - a model card of a run, whose values are claims
+ */
+#include "config.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/opt.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "common/utf8.h"
+#include "track/proof/claims.h"
+#include "track/runs/column.h"
+#include "track/runs/track.h"
+
+static const char *output;
+
+static const struct opt card_opts[] = { TRACK_OPT_ROOT,
+                                        { 'o', "output", "file", OPT_STRING,
+                                          &output, "write the card to FILE" },
+                                        { 0 } };
+
+/* A heading, or the column of a value and its format. */
+static const struct line {
+    const char *text, *column, *format;
+} lines[] = {
+    { "Model" },
+    { "Parameters", "derived.parameters" },
+    { "Recipe", "recipe.name" },
+    { "Layers", "model.layers" },
+    { "Width", "model.width" },
+    { "Heads", "model.heads" },
+    { "Context in tokens", "model.context" },
+    { "Vocabulary", "model.vocab" },
+    { "Data" },
+    { "Training data", "`data.train`" },
+    { "Hash of the training data", "derived.data.train" },
+    { "Hash of the validation data", "derived.data.val" },
+    { "Hash of the tokenizer", "derived.tokenizer" },
+    { "Training" },
+    { "Steps", "steps" },
+    { "Tokens", "train/tokens", ".0f" },
+    { "Tokens of a step", "derived.tokens_per_step" },
+    { "Optimiser", "optim.name" },
+    { "Peak learning rate", "optim.lr" },
+    { "Schedule", "schedule.kind" },
+    { "Seed", "train.seed" },
+    { "Precision", "train.precision" },
+    { "Device", "derived.device" },
+    { "Processes", "derived.ranks" },
+    { "Time", "time" },
+    { "FLOPs a second", "perf/flops", ".3g" },
+    { "Energy of the GPUs in joules", "system/gpu_energy_j", ".4g" },
+    { "Results" },
+    { "Training loss", "train/loss", ".4f" },
+    { "Validation loss", "val/loss", ".4f" },
+    { "Bits per byte", "val/bpb", ".4f" },
+};
+
+/* A line of the card, if the run has the value. */
+static void add_value(struct buf *b, const struct runs *r,
+                      const struct line *line)
+{
+    struct columns c = { 0 };
+
+    if (columns_parse(&c, line->column, r, ERR_IGNORED) == 0 &&
+        column_cell(&c.item[0], &r->run[0]).type != TABLE_NONE)
+        buf_printf(b, "- %s: <!-- gtrack: %s | %s%s%s --><!-- /gtrack -->\n",
+                   line->text, r->run[0].id, line->column,
+                   line->format ? " | " : "", line->format ? line->format : "");
+    columns_clear(&c);
+}
+
+/* The newest sample, as lines of code. */
+static int add_sample(struct buf *b, const struct run_info *run, struct err *e)
+{
+    char *all = xasprintf("%s/samples/step-*.txt", run->artifacts);
+    struct buf text = BUF_INIT;
+    glob_t found;
+    int ret = 0;
+
+    if (glob(all, 0, NULL, &found) == 0) {
+        ret = buf_read_file(&text, found.gl_pathv[found.gl_pathc - 1], 1 << 20,
+                            e);
+        buf_str(b, "\n## Sample\n\n");
+        for (char *at = text.s, *s; ret == 0 && (s = strsep(&at, "\n"));) {
+            buf_str(b, "    ");
+            utf8_visible(b, s);
+            buf_char(b, '\n');
+        }
+        globfree(&found);
+    }
+    buf_clear(&text);
+    free(all);
+    return ret;
+}
+
+static int make_card(struct buf *b, const struct runs *r, struct err *e)
+{
+    const struct run_info *run = &r->run[0];
+
+    buf_str(b, "---\nlicense: unknown # fill in\nlanguage: # fill in\n"
+               "datasets: # fill in\npipeline_tag: text-generation\n"
+               "tags:\n- gtrain\n---\n\n# ");
+    utf8_visible(b, run->name);
+    buf_char(b, '\n');
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (lines[i].column)
+            add_value(b, r, &lines[i]);
+        else
+            buf_printf(b, "\n## %s\n\n", lines[i].text);
+    for (size_t i = 0; i < run->n_metrics; i++) {
+        const char *key = run->metrics[i].key;
+
+        if (strncmp(key, "task/", 5) == 0 ||
+            strncmp(key, "hellaswag/", 10) == 0)
+            add_value(b, r, &(struct line){ key, key, ".4f" });
+    }
+    if (add_sample(b, run, e) < 0)
+        return -1;
+    buf_printf(b,
+               "\n## Proof\n\n    gtrack claims %s\n    gtrain replay %s\n"
+               "    gtrack bundle %s -o proof.tar\n    gtrack verify "
+               "proof.tar\n",
+               path_name(output), run->id, run->id);
+    return 0;
+}
+
+static int card_main(int argc, char **argv, struct err *e)
+{
+    struct runs runs = { 0 };
+    struct buf text = BUF_INIT;
+    struct claims_check k;
+    int ret;
+
+    if (track_check_args(argc, argv, 1, 1, e) < 0)
+        return -1;
+    if (!output)
+        return err_set(e, ERR_USAGE, "name the file of the card by -o");
+    claims_check_init(&k, &track_program);
+    k.fill = true;
+    ret = track_select_one(&runs, argv[0], 0, e);
+    if (ret == 0)
+        ret = make_card(&text, &runs, e);
+    if (ret == 0)
+        ret = save_text(output, text.s, e);
+    if (ret == 0)
+        ret = claims_check_file(&k, output, e);
+    buf_trim(&text, 0);
+    if (ret == 0)
+        ret = claims_check_judge(&k, &text, e);
+    if (ret == 0)
+        log_info("%s: %s", output, text.s);
+    table_clear(&k.table);
+    buf_clear(&text);
+    runs_free(&runs);
+    return ret;
+}
+
+static void confine_card(void)
+{
+    char *folder = output ? path_of_output(output) : NULL;
+
+    track_confine_output(folder);
+    free(folder);
+}
+
+const struct cmd cmd_card = {
+    .name = "card",
+    .args = "RUN -o FILE",
+    .help = "write a model card of a run, bound by claims",
+    .opts = card_opts,
+    .confine = confine_card,
+    .run = card_main,
+};
