@@ -3,11 +3,13 @@
  * the first byte says which
  */
 #include "config.h"
-#include "common/http/http_impl.h"
+#include "common/http/http.h"
 
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "common/http/http_impl.h"
 #include "t/fuzz/fuzz.h"
 
 enum { FROM = 3, MOST = 4096 };
