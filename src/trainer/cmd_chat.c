@@ -216,10 +216,9 @@ static bool wait_for_line(const struct chat *c)
 
     for (;;) {
         sig_reset();
-        if (c->terminal) {
+        if (c->terminal)
             printf("> ");
-            fflush(stdout);
-        }
+        fflush(stdout);
         if (poll(&in, 1, -1) >= 0 || errno != EINTR)
             return true;
         if (sig_caught() && sig_caught() != SIGINT)

@@ -169,7 +169,8 @@ gtrain chat talk --set sample.temperature=0 <lines >out 2>err &
 pid=$!
 exec 3>lines
 echo a >&3
-await_line out red $pid
+await_line out 'red
+' $pid
 kill -INT $pid
 await_line err 'ends the program' $pid
 printf '/system\nb\n' >&3
