@@ -197,7 +197,6 @@ static int clean_main(int argc, char **argv, struct err *e)
 {
     struct cleaning c = { 0 };
     struct corpus_conf conf;
-    int ret;
 
     if (!rules)
         return err_set(e, ERR_USAGE, "name the rules with --rules FILE");
@@ -207,8 +206,7 @@ static int clean_main(int argc, char **argv, struct err *e)
         clean_load(&c.rules, rules, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));
-    ret = clean_corpus(&c, &conf, e);
-    return ret;
+    return clean_corpus(&c, &conf, e);
 }
 
 const struct cmd cmd_clean = {

@@ -56,8 +56,8 @@ struct questions {
  * The answered questions that a model reads before another one, each with an
  * empty line behind it, are those of lm-evaluation-harness: drawn as Python
  * draws, from the task's shots_file or, without one, from the other questions;
- * or the first with the question's text of shots_same.  Those of a task of CORE
- * are drawn for each question anew, from those that are asked.
+ * or the first with the question's text of shots_same.  For a task of CORE they
+ * are drawn from the other questions by a generator that begins anew for each.
  */
 enum { SHOTS_SEED = 1234 };
 
@@ -77,30 +77,32 @@ static int add_shot(void *arg, const struct task_question *from,
     return 0;
 }
 
+static int refuse_few(size_t count, struct err *e)
+{
+    return err_set(e, ERR_INPUT, "there are too few questions for %zu shots",
+                   count);
+}
+
 /* Append the text before the question of a line. */
 static int put_shots(struct questions *q, const struct task_question *r,
                      const char *line, struct buf *out, struct err *e)
 {
     const char *const *is = q->task->is;
-    const bool core = q->task->core, first = is[TASK_SHOTS_SAME];
+    const bool first = is[TASK_SHOTS_SAME];
     const bool others =
-        !core && !first && (is[TASK_SHOTS_OTHERS] || !is[TASK_SHOTS_FILE]);
+        !first && (is[TASK_SHOTS_OTHERS] || !is[TASK_SHOTS_FILE]);
     const size_t count = (size_t)q->task->shots, start = out->len;
     const struct shot **list = xcalloc(q->shots + 1, sizeof *list);
     size_t *drawn = xcalloc(count + 1, sizeof *drawn), added = 0;
 
-    if (core)
-        python_random_seed(&q->random, SHOTS_SEED + (uint32_t)q->at);
     /* Where the question may be among them, one more is drawn; if it was drawn
      * more than once, all are drawn again, from the others. */
     for (size_t want = count + others; added < count && want >= count; want--) {
         size_t n = 0;
 
         for (size_t i = 0; i < q->shots; i++)
-            if (core ? i != (size_t)q->at
-                     : strcmp(q->shot[i].same, r->same) == 0 &&
-                           (!others || want > count ||
-                            strcmp(q->shot[i].line, line) != 0))
+            if (strcmp(q->shot[i].same, r->same) == 0 &&
+                (!others || want > count || strcmp(q->shot[i].line, line) != 0))
                 list[n++] = &q->shot[i];
         if (!first && n >= want)
             python_random_sample(&q->random, n, want, drawn);
@@ -116,10 +118,27 @@ static int put_shots(struct questions *q, const struct task_question *r,
         }
     }
     FREE(list, drawn);
-    return added == count
-               ? 0
-               : err_set(e, ERR_INPUT,
-                         "there are too few questions for %zu shots", count);
+    return added == count ? 0 : refuse_few(count, e);
+}
+
+/* The same of a task of CORE, whose questions are those that may be drawn. */
+static int put_shots_of_core(struct questions *q, struct buf *out,
+                             struct err *e)
+{
+    const size_t count = (size_t)q->task->shots, at = (size_t)q->at;
+    size_t *drawn;
+
+    if (count == 0)
+        return 0;
+    if (q->shots <= count)
+        return refuse_few(count, e);
+    drawn = xcalloc(count, sizeof *drawn);
+    python_random_seed(&q->random, SHOTS_SEED + (uint32_t)at);
+    python_random_sample(&q->random, q->shots - 1, count, drawn);
+    for (size_t i = 0; i < count; i++)
+        buf_str(out, q->shot[drawn[i] + (drawn[i] >= at)].text);
+    free(drawn);
+    return 0;
 }
 
 /* ---- questions --------------------------------------------------------- */
@@ -202,7 +221,8 @@ static int add_question(void *arg, const struct task_question *r,
     int ret;
 
     buf_str(&before, r->description);
-    ret = put_shots(q, r, line, &before, e);
+    ret = q->task->core ? put_shots_of_core(q, &before, e)
+                        : put_shots(q, r, line, &before, e);
     q->at++;
     for (int i = 0; ret == 0 && own && i < r->n; i++)
         add_request(q, before.s, &r->choice[i]);
