@@ -133,7 +133,7 @@ static int make_card(struct buf *b, const struct runs *r, struct err *e)
 static int card_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = { 0 };
-    struct buf text = BUF_INIT;
+    struct buf text = BUF_INIT, card = BUF_INIT;
     struct claims_check k;
     int ret;
 
@@ -147,9 +147,9 @@ static int card_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = make_card(&text, &runs, e);
     if (ret == 0)
-        ret = save_text(output, text.s, e);
+        ret = claims_check_text(&k, output, &text, &card, e);
     if (ret == 0)
-        ret = claims_check_file(&k, output, e);
+        ret = save_bytes(output, card.s, card.len, e);
     buf_trim(&text, 0);
     if (ret == 0)
         ret = claims_check_judge(&k, &text, e);
@@ -157,6 +157,7 @@ static int card_main(int argc, char **argv, struct err *e)
         log_info("%s: %s", output, text.s);
     table_clear(&k.table);
     buf_clear(&text);
+    buf_clear(&card);
     runs_free(&runs);
     return ret;
 }

@@ -96,6 +96,9 @@ struct claims_check {
 };
 
 void claims_check_init(struct claims_check *, const struct program *gtrack);
+/* The text with the values of now becomes *now. */
+int claims_check_text(struct claims_check *, const char *file,
+                      const struct buf *text, struct buf *now, struct err *);
 int claims_check_file(struct claims_check *, const char *file, struct err *);
 
 /* ERR_INPUT if something is not as the runs say; else append how much is, or

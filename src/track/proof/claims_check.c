@@ -415,28 +415,36 @@ static void add_unbound(struct claims_check *k, const char *file,
     free(number);
 }
 
-int claims_check_file(struct claims_check *k, const char *file, struct err *e)
+int claims_check_text(struct claims_check *k, const char *file,
+                      const struct buf *text, struct buf *now, struct err *e)
 {
-    struct buf text = BUF_INIT, now = BUF_INIT;
     struct claims c = { 0 };
-    const int64_t before = k->other;
-    int ret = buf_read_file(&text, file, FILE_MAX, e);
+    int ret = claims_parse(&c, text->s, text->len, file, e);
 
-    if (ret == 0)
-        ret = claims_parse(&c, text.s, text.len, file, e);
     for (size_t i = 0; i < c.n && ret == 0 && !sig_caught(); i++)
         add_claim(k, file, &c.item[i], c.tex);
     for (size_t i = 0; k->unbound && i < c.n_numbers && ret == 0; i++)
         add_unbound(k, file, &c.number[i]);
     if (ret == 0)
-        check_figures(k, file, text.s);
+        check_figures(k, file, text->s);
     if (ret == 0 && sig_caught())
         ret = err_set(e, ERR_INTERRUPTED, "%s: interrupted", file);
-    if (ret == 0 && k->fill && k->other > before) {
-        claims_write(&c, &now);
-        ret = save_bytes(file, now.s, now.len, e);
-    }
+    if (ret == 0)
+        claims_write(&c, now);
     claims_clear(&c);
+    return ret;
+}
+
+int claims_check_file(struct claims_check *k, const char *file, struct err *e)
+{
+    struct buf text = BUF_INIT, now = BUF_INIT;
+    const int64_t before = k->other;
+    int ret = buf_read_file(&text, file, FILE_MAX, e);
+
+    if (ret == 0)
+        ret = claims_check_text(k, file, &text, &now, e);
+    if (ret == 0 && k->fill && k->other > before)
+        ret = save_bytes(file, now.s, now.len, e);
     buf_clear(&now);
     buf_clear(&text);
     return ret;
