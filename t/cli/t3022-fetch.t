@@ -145,15 +145,6 @@ gdata fetch "$at/plain/a.txt" "$at/once/a.txt" -o out 2>err >table
 test $? = 2 && ! grep -q GET log && grep -q "have the same name" err
 ok $? "two URLs with the same file name are refused"
 
-gdata fetch "$at/once/a.txt" --stream --wait 0.01 2>err | cmp -s - www/a.txt
-ok $? "--stream prints a file once, even if the connection breaks"
-cat www/a.txt www/a.txt >twice
-gdata fetch "$at/norange/a.txt" "$at/plain/a.txt" --stream 2>err |
-    cmp -s - twice
-ok $? "--stream prints one file after the other"
-gdata fetch "$at/plain/a.txt" --stream 2>err | head -c 10 >/dev/null
-ok $? "a reader of --stream may stop early"
-
 # straight to tokens
 awk 'BEGIN { for (i = 0; i < 2000; i++)
                  printf "{\"text\":\"number %d, %d\"}\n", i, i * i }' >d.jsonl
@@ -161,22 +152,22 @@ gzip -c d.jsonl >www/d.json.gz
 gdata bpe -q -n 300 -o tok d.jsonl 2>err
 gdata encode -q -T tok -o want/d d.jsonl >table 2>err
 for how in plain once norange; do
-    gdata fetch -q "$at/$how/d.json.gz" --stream -T tok -o "got-$how/d" \
+    gdata encode -q "$at/$how/d.json.gz" -T tok -o "got-$how/d" \
         --wait 0.01 >table 2>err &&
         cmp -s want/d_000000.bin "got-$how/d_000000.bin"
-    ok $? "--stream makes tokens from a server that behaves as '$how'"
+    ok $? "encode makes tokens from a server that behaves as '$how'"
 done
-gdata fetch -q "$at/plain/d.json.gz" --stream -T tok \
+gdata encode -q "$at/plain/d.json.gz" -T tok \
     --tokens 100 -o few/d >table 2>err
 test "$(gdata info --tsv --no-header few/d_000000.bin | cut -f4)" = 100
-ok $? "--tokens stops when there are enough tokens"
+ok $? "encode of a URL stops when there are enough tokens"
 head -c 5000 www/d.json.gz >www/half.json.gz
-gdata fetch -q "$at/plain/half.json.gz" --stream -T tok -o half/d \
+gdata encode -q "$at/plain/half.json.gz" -T tok -o half/d \
     >table 2>err; test $? = 1 && grep -q "ends early" err
-ok $? "--stream fails when gzip data end early"
-gdata fetch -q "$at/gone/d.json.gz" --stream -T tok -o none/d >table 2>err
+ok $? "encode fails when gzip data of a server end early"
+gdata encode -q "$at/gone/d.json.gz" -T tok -o none/d >table 2>err
 test $? = 4 && test "$(grep -o "gone/d.json.gz" err | wc -l)" = 1
-ok $? "--stream fails with status 404, and names the URL once"
+ok $? "encode fails with status 404, and names the URL once"
 
 # three files, of which the second is missing until the third try
 for i in 1 2 3; do
@@ -187,45 +178,45 @@ for i in 1 2 3; do
 done
 rm -rf want; gdata encode -q -T tok -o want/d --shard-tokens 100k --val 0.1 \
     d1.jsonl d2.jsonl d3.jsonl >table 2>err
-stream() {      # stream FOLDER [COMMAND...]
+remote() {      # remote FOLDER [COMMAND...]
     to=$1
     shift
-    "$@" gdata fetch "$at/plain/d1.json.gz" "$at/plain/d2.json.gz" \
-        "$at/plain/d3.json.gz?download=true" --stream -T tok \
+    "$@" gdata encode "$at/plain/d1.json.gz" "$at/plain/d2.json.gz" \
+        "$at/plain/d3.json.gz?download=true" --input jsonl -T tok \
         --shard-tokens 100k --val 0.1 --mark-every 0 --wait 0.01 -o "$to/d"
 }
 mv www/d2.json.gz away.gz
-stream missing >table 2>err; status=$?
+remote missing >table 2>err; status=$?
 mv away.gz www/d2.json.gz
 test $status = 4 && grep -q "404" err && grep -q "same command resumes" err
-ok $? "--stream keeps its progress when a file is missing"
-: >log; stream missing >table 2>err && diff -r want missing >diffs
-ok $? "--stream resumes to the same shards when the file is there"
+ok $? "encode keeps its progress when a file of a server is missing"
+: >log; remote missing >table 2>err && diff -r want missing >diffs
+ok $? "encode resumes to the same shards when the file is there"
 ! grep -q d1.json log && grep -q d2.json log
-ok $? "--stream does not download again the files that it has encoded"
+ok $? "encode does not download again the files that it has encoded"
 if strace -o /dev/null true 2>/dev/null; then
     n=0
     for at_call in 1 2 3 5 8 12 20 33 47 60 5 9 17 25 30 40 8 16 50 21; do
-        stream killed strace -f -qq -e trace=write -e signal=none \
+        remote killed strace -f -qq -e trace=write -e signal=none \
             -e inject=write:signal=KILL:when=$at_call -o /dev/null \
             >table 2>err || n=$((n + 1))
     done
-    stream killed >table 2>err && test $n -ge 15 && diff -r want killed >diffs
-    ok $? "--stream killed twenty times resumes to the same shards"
+    remote killed >table 2>err && test $n -ge 15 && diff -r want killed >diffs
+    ok $? "encode of URLs, killed twenty times, resumes to the same shards"
     # strace counts the calls of each thread, and a second SIGINT of another
     # thread would end gdata at once
     for at_call in 30 25 20 15 10; do
         rm -rf killed
-        stream killed strace -f -qq -e trace=write -e signal=none \
+        remote killed strace -f -qq -e trace=write -e signal=none \
             -e inject=write:signal=INT:when=$at_call -o /dev/null \
             >table 2>err
         status=$?
         test $status -ne 75 || break
     done
-    test $status = 75 && stream killed >table 2>err && diff -r want killed >diffs
-    ok $? "--stream ends with status 75 on SIGINT and resumes"
+    test $status = 75 && remote killed >table 2>err && diff -r want killed >diffs
+    ok $? "encode of URLs ends with status 75 on SIGINT and resumes"
 else
-    skip "--stream killed twenty times resumes to the same shards" "no strace"
+    skip "encode of URLs, killed twenty times, resumes to the same shards" "no strace"
 fi
 gdata encode -q -T tok -o url/d --shard-tokens 100k --val 0.1 \
     d1.jsonl "$at/once/d2.json.gz" d3.jsonl --wait 0.01 >table 2>err &&
@@ -307,9 +298,22 @@ mkdir -p shelf/en && cp www/c4-train.00007-of-01024.json.gz shelf/en/
 gdata fetch c4 --shards 7 --mirror shelf/ -o out3 2>err >table &&
     cmp -s out3/c4-train.00007-of-01024.json.gz shelf/en/c4-train*
 ok $? "a mirror may be a folder"
-gdata fetch c4 --shards 7 --mirror shelf --stream 2>err |
-    cmp -s - shelf/en/c4-train*
-ok $? "--stream reads a mirror that is a folder"
+gdata fetch c4 --shards 7 --mirror shelf --list >links 2>err &&
+    test "$(cat links)" = "$(ls shelf/en/c4-train*)"
+ok $? "--list names the files of a mirror that is a folder"
+# the recipe of README.md, with a smaller tokenizer and smaller files
+for i in 0 1; do
+    cp "www/d$((i + 1)).json.gz" "www/c4-train.0000$i-of-01024.json.gz"
+done
+gdata encode -q -T tok -o want/c4 --tokens 300k --val 1% d1.jsonl d2.jsonl \
+    >table 2>err
+sed -n '/^    gdata encode.*c4/,/list)$/p' "$top/README.md" |
+    sed "s|0-7|0-1 --mirror $at/plain|; s|gpt2|tok|; s|620M|300k -q|" >recipe
+mkdir road && cp -R tok road/ && (cd road && sh ../recipe) >table 2>err &&
+    cmp want/c4_train_000000.bin road/data/c4/c4_train_000000.bin &&
+    cmp want/c4_val_000000.bin road/data/c4/c4_val_000000.bin &&
+    test "$(find road -name '*.gz' | wc -l)" = 0
+ok $? "C4 is encoded from its servers in one line, and not saved"
 gdata fetch c4 --shards 6-7 --mirror shelf -o out4 2>err >table
 test $? = 3 && grep -q "shelf/datasets/allenai/c4" err
 ok $? "a file that is not in the folder of a mirror is named"

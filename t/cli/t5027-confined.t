@@ -69,8 +69,6 @@ is "$(tried 'gdata gather --root made/mirror -o made/data')" "failed end " \
     "gather can do none of it"
 is "$(tried 'gdata fetch --mirror made/mirror -o made/data tinyshakespeare')" \
     "failed connect unix end " "fetch can connect, and nothing else"
-is "$(tried 'gdata fetch --mirror made/mirror --stream tinyshakespeare')" \
-    "failed connect unix end " "fetch to a pipe can connect, and nothing else"
 TRIES=$dir/hidden TRIES_PID=$$
 export TRIES TRIES_PID
 rm -rf hidden && mkdir hidden && echo mine >hidden/kept

@@ -52,10 +52,10 @@ make_shards_case() {
 gdata bpe|gdata bpe -q -n 300 -o tok '$here/d.jsonl'"
     if start_httpd; then
         commands="$commands
-gdata fetch --stream|gdata fetch -q http://127.0.0.1:$port/plain/d.json.gz \
---stream --wait 0.01 -T '$here/tok' $shape -o d"
+gdata encode URL|gdata encode -q http://127.0.0.1:$port/plain/d.json.gz \
+--wait 0.01 -T '$here/tok' $shape -o d"
     else
-        skip "gdata fetch --stream is disturbed" "no perl"
+        skip "gdata encode URL is disturbed" "no perl"
     fi
 }
 

@@ -102,7 +102,7 @@ int download_call(const struct download *d, struct http_call *call,
 }
 
 int download_pipe(const struct download *d, const char *url, int64_t from,
-                  int fd, bool *closed, struct err *e)
+                  int fd, struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
     struct download_sink to = {
@@ -114,8 +114,7 @@ int download_pipe(const struct download *d, const char *url, int64_t from,
     int ret = download_call(d, &call, &reply, e);
 
     http_reply_clear(&reply);
-    *closed = to.sys == EPIPE;
-    if (ret == 0 && to.sys && !*closed) {
+    if (ret == 0 && to.sys && to.sys != EPIPE) {
         errno = to.sys;
         ret = err_sys(e, "cannot write the data of %s", url);
     }

@@ -11,12 +11,11 @@
  *
  *      struct download d = { .http = http_open(&conf, e), .token = token };
  *
- *      if (download_pipe(&d, url, 0, fd, &closed, e) < 0)
+ *      if (download_pipe(&d, url, 0, fd, e) < 0)
  *          the rest is missing
  *
- * The file is written from the byte `from` on.
- * If the reader of a pipe has closed it, *closed is set, and that is not an
- * error.
+ * The file is written from the byte `from` on.  It is no error if the reader of
+ * a pipe has closed it.
  */
 
 /* Called as bytes arrive; total is -1 if it is unknown. */
@@ -47,7 +46,7 @@ struct download {
 bool download_is_url(const char *path);
 bool download_any(char *const *path, int n);
 int download_pipe(const struct download *, const char *url, int64_t from,
-                  int fd, bool *closed, struct err *);
+                  int fd, struct err *);
 
 /*
  * For callers with a sink of their own, which may look at the reply before it

@@ -31,9 +31,8 @@ struct source_url {
 static void *download(void *arg)
 {
     struct source_url *u = arg;
-    bool closed;
 
-    download_pipe(&u->from, u->url, u->first, u->fd, &closed, &u->err);
+    download_pipe(&u->from, u->url, u->first, u->fd, &u->err);
     close(u->fd);
     return NULL;
 }
