@@ -53,14 +53,55 @@ enum {
     STATE_EVERY = 32 << 20, /* bytes that a kill may cost */
 };
 
+struct bar {
+    struct progress p;
+    const char *file;
+    bool open;
+    double start;
+    int64_t first, shown;
+};
+
+static void show_progress(struct bar *b, int64_t now, int64_t total)
+{
+    enum { MB = 1000000 };
+    const double time = clock_mono();
+    char rate[NUM_TEXT], text[128];
+
+    if (b->start <= 0) {
+        b->start = time;
+        b->first = b->shown = now;
+    }
+    if (time - b->start < 1 || now - b->shown < MB)
+        return; /* no bar for small files */
+    if (!b->open)
+        progress_open(&b->p, (long)(b->first / MB),
+                      total > 0 ? (long)(total / MB) : 0, "MB");
+    b->open = true;
+    b->shown = now;
+    snprintf(text, sizeof text, "%s  %s/s", b->file,
+             num_bytes(rate, (double)(now - b->first) / (time - b->start)));
+    progress_at(&b->p, (long)(now / MB), text);
+}
+
+static void close_bar(struct bar *b)
+{
+    if (b->open)
+        progress_close(&b->p);
+    b->open = false;
+    b->start = 0;
+}
+
 /* The first bytes of a file, in FILE.part, which is locked. */
 struct part {
-    struct download_sink to; /* `to.at` bytes are right */
-    struct sha256 sum;       /* of these bytes */
+    int fd;
+    int64_t at;        /* as many bytes are right */
+    struct sha256 sum; /* of these bytes */
     char *path, *state;
     struct buf tag; /* of the version that they belong to */
     int64_t saved;
-    struct err e;
+    const struct http_reply *reply;
+    struct bar *bar;
+    struct err e; /* why writing failed */
 };
 
 static void sum_text(const struct part *p, char text[SHA256_TEXT])
@@ -72,7 +113,7 @@ static void sum_text(const struct part *p, char text[SHA256_TEXT])
 
 static void part_begin(struct part *p)
 {
-    p->to.at = p->saved = 0;
+    p->at = p->saved = 0;
     sha256_init(&p->sum);
     unlink(p->state);
 }
@@ -83,15 +124,15 @@ static int save_state(struct part *p, const char *tag, struct err *e)
     char sum[SHA256_TEXT];
     struct save s = { 0 };
 
-    p->saved = p->to.at;
+    p->saved = p->at;
     if (!tag)
         return 0;
-    if (fdatasync(p->to.fd) < 0)
+    if (fdatasync(p->fd) < 0)
         return err_sys(e, "cannot write %s", p->path);
     if (save_open(&s, p->state, e) < 0)
         return -1;
     sum_text(p, sum);
-    fprintf(s.fp, "%s\n%lld %s\n", tag, (long long)p->to.at, sum);
+    fprintf(s.fp, "%s\n%lld %s\n", tag, (long long)p->at, sum);
     return save_commit(&s, e);
 }
 
@@ -101,17 +142,16 @@ static bool add_bytes(struct part *p, int64_t n)
     char *buf = xmalloc(1 << 18);
     ssize_t got = 1;
 
-    while (p->to.at < n && got > 0) {
-        const int64_t rest = n - p->to.at;
+    while (p->at < n && got > 0) {
+        const int64_t rest = n - p->at;
 
-        got = pread(p->to.fd, buf, rest < 1 << 18 ? (size_t)rest : 1 << 18,
-                    p->to.at);
+        got = pread(p->fd, buf, rest < 1 << 18 ? (size_t)rest : 1 << 18, p->at);
         if (got > 0)
             sha256_add(&p->sum, buf, (size_t)got);
-        p->to.at += got > 0 ? got : 0;
+        p->at += got > 0 ? got : 0;
     }
     free(buf);
-    return p->to.at == n;
+    return p->at == n;
 }
 
 /* Find out how many bytes are left of an earlier try. */
@@ -131,19 +171,19 @@ static void load_state(struct part *p)
     *line = '\0';
     if (add_bytes(p, n))
         sum_text(p, sum);
-    if (p->to.at != n || strcmp(sum, want) != 0) {
+    if (p->at != n || strcmp(sum, want) != 0) {
         log_warn("%s is damaged; starting again", p->path);
         part_begin(p);
     }
-    p->saved = p->to.at;
+    p->saved = p->at;
 }
 
 static int part_open(struct part *p, const char *path, struct err *e)
 {
     p->path = xasprintf("%s.part", path);
     p->state = xasprintf("%s.part.tag", path);
-    p->to.fd = filelock_open(p->path, 0666, e);
-    if (p->to.fd < 0)
+    p->fd = filelock_open(p->path, 0666, e);
+    if (p->fd < 0)
         return e->kind == ERR_BUSY
                    ? err_set(e, ERR_BUSY, "another gdata fetch is writing %s",
                              path)
@@ -155,11 +195,10 @@ static int part_open(struct part *p, const char *path, struct err *e)
 /* The part is left for a later try if something is known of it. */
 static void part_close(struct part *p)
 {
-    if (p->to.fd >= 0 && filelock_is_at(p->to.fd, p->path) &&
-        !path_exists(p->state))
+    if (p->fd >= 0 && filelock_is_at(p->fd, p->path) && !path_exists(p->state))
         unlink(p->path);
-    if (p->to.fd >= 0)
-        close(p->to.fd);
+    if (p->fd >= 0)
+        close(p->fd);
     buf_clear(&p->tag);
     FREE(p->path, p->state);
 }
@@ -168,49 +207,54 @@ static bool write_part(void *arg, const void *data, size_t n)
 {
     struct part *p = arg;
 
-    if (!download_write(&p->to, data, n))
-        return false;
+    for (size_t done = 0; done < n;) {
+        const ssize_t put = write(p->fd, (const char *)data + done, n - done);
+
+        if (put < 0 && errno != EINTR) {
+            err_sys(&p->e, "cannot write %s", p->path);
+            return false;
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    p->at += (int64_t)n;
+    show_progress(p->bar, p->at, p->reply->size);
     sha256_add(&p->sum, data, n);
-    return p->to.at - p->saved < STATE_EVERY ||
-           save_state(p, p->to.reply->tag, &p->e) == 0;
+    return p->at - p->saved < STATE_EVERY ||
+           save_state(p, p->reply->tag, &p->e) == 0;
 }
 
 /* Download the part that is missing: 0, -1, or 1 if the file on the server has
  * changed and must be downloaded from its beginning. */
-static int fetch_part(const struct catalog_link *link, struct part *p,
-                      struct err *e)
+static int fetch_part(struct http *http, const struct catalog_link *link,
+                      struct part *p, struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
     struct http_call call = { .url = link->url,
-                              .from = p->to.at,
-                              .tag = p->to.at ? p->tag.s : NULL,
+                              .from = p->at,
+                              .tag = p->at ? p->tag.s : NULL,
                               .sink = write_part,
                               .arg = p };
     struct err why = { 0 };
     int ret;
 
-    if (ftruncate(p->to.fd, p->to.at) < 0 ||
-        lseek(p->to.fd, p->to.at, SEEK_SET) < 0)
+    if (ftruncate(p->fd, p->at) < 0 || lseek(p->fd, p->at, SEEK_SET) < 0)
         return err_sys(e, "cannot write %s", p->path);
     if (call.from)
         log_info("%s: resuming after %lld bytes", link->file,
                  (long long)call.from);
-    p->to.reply = &reply;
-    ret = download_call(p->to.from, &call, &reply, &why);
-    if (fsync(p->to.fd) < 0 && !p->to.sys)
-        p->to.sys = errno;
-    if (p->to.sys) {
-        errno = p->to.sys;
-        ret = err_sys(e, "cannot write %s", p->path);
-    } else if (p->e.kind != ERR_NONE) {
+    p->reply = &reply;
+    ret = download_call(http, &call, &reply, &why);
+    if (fsync(p->fd) < 0 && p->e.kind == ERR_NONE)
+        err_sys(&p->e, "cannot write %s", p->path);
+    if (p->e.kind != ERR_NONE) {
         *e = p->e;
         ret = -1;
     } else if (ret < 0 && reply.changed) {
         part_begin(p);
         ret = 1;
-    } else if (ret == 0 && reply.size >= 0 && p->to.at != reply.size) {
+    } else if (ret == 0 && reply.size >= 0 && p->at != reply.size) {
         ret = err_set(e, ERR_REMOTE, "%s: received %lld bytes instead of %lld",
-                      link->url, (long long)p->to.at, (long long)reply.size);
+                      link->url, (long long)p->at, (long long)reply.size);
     } else if (ret == 0 && (reply.status == 202 || reply.status == 204)) {
         part_begin(p);
         ret = err_set(e, ERR_REMOTE,
@@ -219,7 +263,7 @@ static int fetch_part(const struct catalog_link *link, struct part *p,
     } else if (ret < 0) {
         *e = why;
     }
-    if (ret < 0 && !p->to.sys && p->to.at > p->saved)
+    if (ret < 0 && p->e.kind == ERR_NONE && p->at > p->saved)
         save_state(p, reply.tag, &why);
     http_reply_clear(&reply);
     return ret;
@@ -297,15 +341,16 @@ static int finish_file(const struct catalog_link *link, struct part *p,
     return 0;
 }
 
-static int fetch_new(const struct catalog_link *link, struct part *p,
-                     const char *path, struct fetched *out, struct err *e)
+static int fetch_new(struct http *http, const struct catalog_link *link,
+                     struct part *p, const char *path, struct fetched *out,
+                     struct err *e)
 {
-    int ret = fetch_part(link, p, e);
+    int ret = fetch_part(http, link, p, e);
 
     if (ret > 0) {
         log_warn("%s: the file on the server has changed; starting again",
                  link->file);
-        ret = fetch_part(link, p, e);
+        ret = fetch_part(http, link, p, e);
         if (ret > 0)
             ret =
                 err_set(e, ERR_REMOTE,
@@ -314,10 +359,11 @@ static int fetch_new(const struct catalog_link *link, struct part *p,
     return ret == 0 ? finish_file(link, p, path, out, e) : ret;
 }
 
-static int fetch_file(const struct download *d, const struct catalog_link *link,
-                      const char *path, struct fetched *out, struct err *e)
+static int fetch_file(struct http *http, const struct catalog_link *link,
+                      struct bar *bar, const char *path, struct fetched *out,
+                      struct err *e)
 {
-    struct part p = { .to = { .from = d, .fd = -1 } };
+    struct part p = { .fd = -1, .bar = bar };
     int ret = 0;
 
     *out = (struct fetched){ .existed = path_exists(path) };
@@ -331,7 +377,7 @@ static int fetch_file(const struct download *d, const struct catalog_link *link,
                   ? -1
                   : check_sum(link, out, path, e);
     else if (ret == 0)
-        ret = fetch_new(link, &p, path, out, e);
+        ret = fetch_new(http, link, &p, path, out, e);
     part_close(&p);
     return ret;
 }
@@ -358,45 +404,6 @@ static const struct opt fetch_opts[] = {
     TABLE_OPTS(style),
     { 0 }
 };
-
-struct bar {
-    struct progress p;
-    const char *file;
-    bool open;
-    double start;
-    int64_t first, shown;
-};
-
-static void show_progress(void *arg, int64_t now, int64_t total)
-{
-    enum { MB = 1000000 };
-    struct bar *b = arg;
-    const double time = clock_mono();
-    char rate[NUM_TEXT], text[128];
-
-    if (b->start <= 0) {
-        b->start = time;
-        b->first = b->shown = now;
-    }
-    if (time - b->start < 1 || now - b->shown < MB)
-        return; /* no bar for small files */
-    if (!b->open)
-        progress_open(&b->p, (long)(b->first / MB),
-                      total > 0 ? (long)(total / MB) : 0, "MB");
-    b->open = true;
-    b->shown = now;
-    snprintf(text, sizeof text, "%s  %s/s", b->file,
-             num_bytes(rate, (double)(now - b->first) / (time - b->start)));
-    progress_at(&b->p, (long)(now / MB), text);
-}
-
-static void close_bar(struct bar *b)
-{
-    if (b->open)
-        progress_close(&b->p);
-    b->open = false;
-    b->start = 0;
-}
 
 /* Two files with one name would be one file on disk. */
 static int check_names(const struct catalog_links *l, struct err *e)
@@ -433,16 +440,14 @@ static int fetch_all(const struct catalog_links *l, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.fetch/1");
     struct bar bar = { .open = false };
-    struct download d = { .token = getenv("HF_TOKEN"),
-                          .progress = show_progress,
-                          .arg = &bar };
+    struct http *http;
     int ret = 0;
 
     if (check_names(l, e) < 0 || path_make(output, e) < 0)
         return -1;
     confine(&output, 1, true);
-    d.http = http_open(&network, e);
-    if (!d.http)
+    http = http_open(&network, e);
+    if (!http)
         return -1;
     table_columns(&t, "file", "size", "sha256", NULL);
     for (size_t i = 0; i < l->n && ret == 0; i++) {
@@ -450,7 +455,7 @@ static int fetch_all(const struct catalog_links *l, struct err *e)
         struct fetched got;
 
         bar.file = l->link[i].file;
-        ret = fetch_file(&d, &l->link[i], path, &got, e);
+        ret = fetch_file(http, &l->link[i], &bar, path, &got, e);
         close_bar(&bar);
         if (ret == 0) {
             log_info("%s %s", path,
@@ -464,7 +469,7 @@ static int fetch_all(const struct catalog_links *l, struct err *e)
     if (ret == 0 && log_shows(LOG_INFO))
         ret = table_print(&t, &style, e);
     table_clear(&t);
-    http_close(d.http);
+    http_close(http);
     return ret;
 }
 

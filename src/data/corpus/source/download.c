@@ -1,7 +1,6 @@
 #include "config.h"
 #include "data/corpus/source/download.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,26 +21,6 @@ bool download_any(char *const *path, int n)
         if (download_is_url(path[i]))
             return true;
     return false;
-}
-
-bool download_write(void *sink, const void *data, size_t n)
-{
-    struct download_sink *s = sink;
-    const char *at = data;
-    const char *end = at + n;
-
-    while (at < end && !s->sys) {
-        const ssize_t put = write(s->fd, at, (size_t)(end - at));
-
-        if (put > 0)
-            at += put;
-        else if (errno != EINTR)
-            s->sys = errno;
-    }
-    s->at += (int64_t)n;
-    if (s->from->progress)
-        s->from->progress(s->from->arg, s->at, s->reply->size);
-    return !s->sys;
 }
 
 /* Read a file of a mirror that is a folder. */
@@ -82,15 +61,15 @@ static bool may_have_token(const char *url)
     return may;
 }
 
-int download_call(const struct download *d, struct http_call *call,
+int download_call(struct http *http, struct http_call *call,
                   struct http_reply *reply, struct err *e)
 {
     struct err why = { 0 };
 
     if (!download_is_url(call->url))
         return read_local(call, reply, e);
-    call->bearer = may_have_token(call->url) ? d->token : NULL;
-    if (http_do(d->http, call, reply, &why) == 0)
+    call->bearer = may_have_token(call->url) ? getenv("HF_TOKEN") : NULL;
+    if (http_do(http, call, reply, &why) == 0)
         return 0;
     *e = why;
     if (reply->no_host)
@@ -99,24 +78,4 @@ int download_call(const struct download *d, struct http_call *call,
                 "login node, or use --mirror FOLDER",
                 why.text);
     return -1;
-}
-
-int download_pipe(const struct download *d, const char *url, int64_t from,
-                  int fd, struct err *e)
-{
-    struct http_reply reply = HTTP_REPLY_INIT;
-    struct download_sink to = {
-        .from = d, .reply = &reply, .fd = fd, .at = from
-    };
-    struct http_call call = {
-        .url = url, .from = from, .sink = download_write, .arg = &to
-    };
-    int ret = download_call(d, &call, &reply, e);
-
-    http_reply_clear(&reply);
-    if (ret == 0 && to.sys && to.sys != EPIPE) {
-        errno = to.sys;
-        ret = err_sys(e, "cannot write the data of %s", url);
-    }
-    return ret;
 }

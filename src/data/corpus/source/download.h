@@ -1,36 +1,25 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "common/err.h"
 #include "common/http/http.h"
 
 /*
- * download - write a file of a server, or of a local mirror, to a descriptor
+ * download - read a file of a server, or of a local mirror
  *
- *      struct download d = { .http = http_open(&conf, e), .token = token };
+ *      struct http_call call = { .url = url, .sink = sink, .arg = arg };
  *
- *      if (download_pipe(&d, url, 0, fd, e) < 0)
+ *      if (download_call(http, &call, &reply, e) < 0)
  *          the rest is missing
  *
- * The file is written from the byte `from` on.  It is no error if the reader of
- * a pipe has closed it.
+ * A URL is read as by http_do(), and with $HF_TOKEN if the host may have it;
+ * any other name is that of a file.
  */
-
-/* Called as bytes arrive; total is -1 if it is unknown. */
-typedef void download_progress_fn(void *arg, int64_t now, int64_t total);
 
 /* Names are looked up less often than servers are tried, so that a download
  * without a network fails early. */
 enum { DOWNLOAD_NAME_TRIES = 2 };
-
-struct download {
-    struct http *http;              /* with DOWNLOAD_NAME_TRIES */
-    const char *token;              /* sent only to huggingface.co; or NULL */
-    download_progress_fn *progress; /* or NULL */
-    void *arg;
-};
 
 /* The options of commands that read URLs; `o` is a struct http_conf. */
 /* clang-format off */
@@ -45,22 +34,5 @@ struct download {
 
 bool download_is_url(const char *path);
 bool download_any(char *const *path, int n);
-int download_pipe(const struct download *, const char *url, int64_t from,
-                  int fd, struct err *);
-
-/*
- * For callers with a sink of their own, which may look at the reply before it
- * passes the bytes to download_write().  download_call() sends the token if the
- * host may have it.
- */
-struct download_sink {
-    const struct download *from;
-    const struct http_reply *reply;
-    int fd;
-    int64_t at; /* the bytes so far, with those of earlier calls */
-    int sys;    /* why writing failed, or 0 */
-};
-
-bool download_write(void *sink, const void *data, size_t n);
-int download_call(const struct download *, struct http_call *,
-                  struct http_reply *, struct err *);
+int download_call(struct http *, struct http_call *, struct http_reply *,
+                  struct err *);

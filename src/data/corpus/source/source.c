@@ -18,7 +18,7 @@
 #include "data/corpus/source/download.h"
 
 struct source_url {
-    struct download from;
+    struct http *http; /* with DOWNLOAD_NAME_TRIES */
     char *url;
     int fd;        /* where the thread writes */
     int64_t first; /* the first byte that it downloads */
@@ -28,11 +28,32 @@ struct source_url {
     struct err err; /* to be read after the thread is joined */
 };
 
+/* False when the reader has closed the pipe. */
+static bool write_pipe(void *arg, const void *data, size_t n)
+{
+    const struct source_url *u = arg;
+    const char *at = data, *const end = at + n;
+
+    while (at < end) {
+        const ssize_t put = write(u->fd, at, (size_t)(end - at));
+
+        if (put < 0 && errno != EINTR)
+            return false;
+        at += put > 0 ? put : 0;
+    }
+    return true;
+}
+
 static void *download(void *arg)
 {
     struct source_url *u = arg;
+    struct http_reply reply = HTTP_REPLY_INIT;
+    struct http_call call = {
+        .url = u->url, .from = u->first, .sink = write_pipe, .arg = u
+    };
 
-    download_pipe(&u->from, u->url, u->first, u->fd, &u->err);
+    download_call(u->http, &call, &reply, &u->err);
+    http_reply_clear(&reply);
     close(u->fd);
     return NULL;
 }
@@ -64,9 +85,8 @@ int source_url_open(struct source_url **out, const char *url,
     http.cancel = &u->cancel;
     http.name_tries = DOWNLOAD_NAME_TRIES;
     u->url = xstrdup(url);
-    u->from.token = getenv("HF_TOKEN");
-    u->from.http = http_open(&http, e);
-    fd = u->from.http ? start(u, e) : -1;
+    u->http = http_open(&http, e);
+    fd = u->http ? start(u, e) : -1;
     if (fd < 0) {
         u->joined = true;
         source_url_close(u);
@@ -112,7 +132,7 @@ void source_url_close(struct source_url *u)
         return;
     atomic_store(&u->cancel, true);
     join(u);
-    http_close(u->from.http);
+    http_close(u->http);
     FREE(u->url, u);
 }
 

@@ -39,8 +39,8 @@ int64_t source_taken(const struct source *);      /* bytes read from the file */
 const char *source_coding(const struct source *); /* "", "gzip", "zstd" */
 
 /*
- * A thread downloads a URL with download_pipe() into a pipe, which the returned
- * descriptor reads, so a broken connection is not seen here unless all tries
+ * A thread downloads a URL into a pipe, which the returned descriptor reads, so
+ * a broken connection is not seen here unless all tries
  * fail.  source_url_end() is called at the end of the pipe, and fails if the
  * end came too early; source_url_close() stops the download.
  */
