@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -393,6 +394,26 @@ static int open_at(int folder, const char *name, const char *path,
 int path_open(const char *path, enum path_links links, struct err *e)
 {
     return open_at(AT_FDCWD, path, path, links, e);
+}
+
+int path_map(void **map, struct stat *st, int fd, const char *path,
+             struct err *e)
+{
+    int ret = 0;
+
+    *map = NULL;
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, st) < 0)
+        ret = err_sys(e, "cannot read %s", path);
+    else if (st->st_size > 0)
+        *map = mmap(NULL, (size_t)st->st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (*map == MAP_FAILED) {
+        ret = err_sys(e, "cannot map %s", path);
+        *map = NULL;
+    }
+    close(fd);
+    return ret;
 }
 
 int path_open_below(const char *folder, const char *path, enum path_links links,

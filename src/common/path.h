@@ -32,6 +32,10 @@ enum path_links { PATH_NO_LINKS, PATH_FOLLOW_LINKS };
  * reading it may block for ever; so is a file that is a link itself, unless
  * links are followed.  A missing file is ERR_MISSING. */
 int path_open(const char *path, enum path_links, struct err *);
+/* Map a file that one of these functions has opened, and close it; -1 for the
+ * descriptor passes its error on.  The map of an empty file is NULL. */
+struct stat;
+int path_map(void **map, struct stat *, int fd, const char *path, struct err *);
 /* The same for a path that begins with that of a folder.  Without links, none
  * is followed after it either. */
 int path_open_below(const char *folder, const char *path, enum path_links,

@@ -2,7 +2,6 @@
 #include "data/shards/shard.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -207,35 +206,6 @@ static int read_header(struct shard *s, void *width, struct err *e)
     return read_raw(s, *(int *)width, e);
 }
 
-static int map_file(struct shard *s, struct err *e)
-{
-    struct stat st;
-    const int fd = open(s->path, O_RDONLY | O_CLOEXEC);
-    int ret = -1;
-
-    if (fd < 0)
-        return err_open(e, "cannot open %s", s->path);
-    if (fstat(fd, &st) < 0) {
-        err_sys(e, "cannot read %s", s->path);
-    } else if (!S_ISREG(st.st_mode)) {
-        err_set(e, ERR_INPUT, "%s: this is not a regular file", s->path);
-    } else if (st.st_size == 0) {
-        err_set(e, ERR_INPUT, "%s: the file is empty", s->path);
-    } else if (path_check_hole(fd, s->path, e) == 0) {
-        s->size = (size_t)st.st_size;
-        s->was = st;
-        s->map = mmap(NULL, s->size, PROT_READ, MAP_SHARED, fd, 0);
-        if (s->map == MAP_FAILED) {
-            s->map = NULL;
-            err_sys(e, "cannot map %s", s->path);
-        } else {
-            ret = 0;
-        }
-    }
-    close(fd);
-    return ret;
-}
-
 /* Where a thread goes on that reads a page which is not there. */
 static _Thread_local sigjmp_buf *volatile way_out;
 
@@ -293,15 +263,19 @@ static int read_map(struct shard *s, read_fn *fn, void *arg, struct err *e)
 int shard_open(struct shard *s, const char *path, int width, struct err *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int ret;
 
     pthread_once(&once, catch_lost_pages);
-    *s = (struct shard){ 0 };
-    s->path = xstrdup(path);
-    if (map_file(s, e) < 0 || read_map(s, read_header, &width, e) < 0) {
+    *s = (struct shard){ .path = xstrdup(path) };
+    ret = path_map(&s->map, &s->was, path_open(path, PATH_FOLLOW_LINKS, e),
+                   path, e);
+    s->size = ret == 0 ? (size_t)s->was.st_size : 0;
+    if (ret == 0)
+        ret = s->map ? read_map(s, read_header, &width, e)
+                     : err_set(e, ERR_INPUT, "%s: the file is empty", path);
+    if (ret < 0)
         shard_close(s);
-        return -1;
-    }
-    return 0;
+    return ret;
 }
 
 void shard_close(struct shard *s)

@@ -316,19 +316,9 @@ int wandb_map(const struct wandb_file *f, void **data, int64_t *size,
 {
     const int fd = path_open_inside(f->path, f->inside, e);
     struct stat st = { 0 };
-    int ret = 0;
+    const int ret = path_map(data, &st, fd, f->path, e);
 
-    *data = NULL;
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) < 0)
-        ret = err_sys(e, "cannot read %s", f->path);
-    else if (st.st_size)
-        *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (*data == MAP_FAILED)
-        ret = err_sys(e, "cannot read %s", f->path);
     *size = (int64_t)st.st_size;
-    close(fd);
     return ret;
 }
 

@@ -1,17 +1,16 @@
 #include "config.h"
 #include "trainer/model/tensors.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "common/save.h"
 #include "kernels/half.h"
 
@@ -219,25 +218,19 @@ static int read_header(struct tensors *t, struct err *e)
 int tensors_open(struct tensors **out, const char *path, struct err *e)
 {
     struct tensors *t = xcalloc(1, sizeof *t);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
     struct stat st;
-    int ret = -1;
+    void *map;
+    int ret = path_map(&map, &st, fd, path, e);
 
     t->path = xstrdup(path);
+    t->map = map;
+    t->size = ret == 0 ? (size_t)st.st_size : 0;
     *out = NULL;
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        err_open(e, "cannot open %s", path);
-    } else if (st.st_size < 10) {
-        bad_file(t, "not a safetensors file, or truncated", e);
-    } else {
-        t->size = (size_t)st.st_size;
-        t->map = mmap(NULL, t->size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (t->map == MAP_FAILED)
-            t->map = NULL;
-        ret = t->map ? read_header(t, e) : err_sys(e, "cannot map %s", path);
-    }
-    if (fd >= 0)
-        close(fd);
+    if (ret == 0)
+        ret = t->size < 10
+                  ? bad_file(t, "not a safetensors file, or truncated", e)
+                  : read_header(t, e);
     if (ret == 0)
         *out = t;
     else

@@ -6,15 +6,14 @@
 #include "config.h"
 #include "data/corpus/parquet/parquet.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/mem.h"
+#include "common/path.h"
 #include "data/corpus/parquet/thrift.h"
 
 /* ---- pages --------------------------------------------------------------- */
@@ -126,45 +125,26 @@ struct parquet {
     int64_t row; /* of value_at */
 };
 
-static int map_file(struct parquet *p, const char *path, struct err *e)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    void *map = MAP_FAILED;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        err_sys(e, "cannot open");
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    if (!S_ISREG(st.st_mode) || st.st_size < 12) {
-        close(fd);
-        return err_set(e, ERR_INPUT, "this is not a Parquet file");
-    }
-    p->size = (size_t)st.st_size;
-    map = mmap(NULL, p->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (map == MAP_FAILED)
-        return err_sys(e, "cannot map");
-    p->map = map;
-    return 0;
-}
-
 int parquet_open(struct parquet **out, const char *path, const char *column,
                  struct err *e)
 {
     struct parquet *p = xcalloc(1, sizeof *p);
+    const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
+    struct stat st = { 0 };
+    void *map;
+    int ret = path_map(&map, &st, fd, path, e);
 
+    p->map = map;
+    p->size = (size_t)st.st_size;
     p->name = column ? xstrdup(column) : NULL;
     p->column.name = p->name;
-    if (map_file(p, path, e) < 0 ||
-        parquet_footer(&p->column, p->map, p->size, e) < 0) {
+    if (ret == 0 && parquet_footer(&p->column, p->map, p->size, e) < 0)
+        ret = err_wrap(e, "%s", path);
+    if (ret == 0)
+        *out = p;
+    else
         parquet_close(p);
-        return err_wrap(e, "%s", path);
-    }
-    *out = p;
-    return 0;
+    return ret;
 }
 
 const struct parquet_column *parquet_column(const struct parquet *p)

@@ -229,11 +229,12 @@ static int read_footer(struct parquet_column *c, const uint8_t *at, size_t n,
 int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
                    struct err *e)
 {
-    const uint8_t *tail = file + size - 8;
+    const uint8_t *tail;
     uint32_t n;
 
     if (size < 12 || memcmp(file, "PAR", 3) != 0)
         return err_set(e, ERR_INPUT, "this is not a Parquet file");
+    tail = file + size - 8;
     if (memcmp(tail + 4, "PARE", 4) == 0)
         return err_set(e, ERR_INPUT, "the Parquet file is encrypted");
     if (memcmp(tail + 4, "PAR1", 4) != 0)
