@@ -399,8 +399,6 @@ static int add_sources(struct bundle *b, const char *text, struct err *e)
 static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
 {
     static const char *const keys[] = { "data.train", "data.val", NULL };
-    static const char *const others[] = { "data.tokenizer", "eval.hellaswag",
-                                          NULL };
 
     for (int i = 0; keys[i]; i++) {
         const char *files = run_info_param(r, keys[i]);
@@ -412,7 +410,7 @@ static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
         const char *name = r->params[i].key;
 
         if ((strncmp(name, "derived.task.", 13) == 0 ||
-             opt_find_word(others, name) >= 0) &&
+             strcmp(name, "data.tokenizer") == 0) &&
             add_matches(b, r->params[i].value, NULL, e) < 0)
             return -1;
     }

@@ -155,7 +155,7 @@ static void add_answers(struct table *t, const struct task *task,
 static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
 {
     const struct task_conf conf = {
-        .list = questions ? engine_data_style(eng->set) : task_list,
+        .list = questions ? "questions" : task_list,
         .file = questions,
         .folder = data ? data : eng->set->eval.tasks_data,
         .limit = limit,

@@ -238,8 +238,6 @@ static void add_row(const struct certify *c, struct span s,
 static bool is_asked_again(const struct run_info *run, const char *metric,
                            bool rounded)
 {
-    if (strncmp(metric, "hellaswag/", 10) == 0)
-        return !rounded && path_exists(run_info_param(run, "eval.hellaswag"));
     for (size_t i = 0; strncmp(metric, "task/", 5) == 0 && i < run->n_params;
          i++)
         if (strncmp(run->params[i].key, "derived.task.", 13) == 0 &&

@@ -17,11 +17,13 @@ gplot metric val/loss run1 run2 -o one.json >out 2>&1
 is "$(panels one.json)" "val/loss;" "one metric is the title of its figure"
 gplot hellaswag gpt2-124M -o both.json >out 2>&1
 is "$(panels both.json)" "HellaSwag;" "two lines need no other title"
-for i in 1 2 3; do echo "step=$i hellaswag/acc_norm=0.3"; done |
-    gtrack log norm >out 2>&1
-gplot hellaswag norm -o norm.json >out 2>&1
-is "$(panels norm.json)" "HellaSwag, normalised;" \
-    "the title says which line there is"
+for of in hellaswag task/hellaswag task/hellaswag_plain; do
+    for i in 1 2 3; do echo "step=$i $of/acc_norm=0.3"; done |
+        gtrack log "$of" >out 2>&1
+    gplot hellaswag "$of" -o norm.json >out 2>&1
+    is "$(panels norm.json)" "HellaSwag, normalised;" \
+        "the title says that there is only the line of $of/acc_norm"
+done
 gplot loss gpt2-124M --y2 hellaswag -o y2.json >out 2>&1
 like y2.json "HellaSwag, normalised" "a curve of the second axis has its title"
 

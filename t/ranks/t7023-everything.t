@@ -21,7 +21,7 @@ encode_letters letters
 gdata encode -q --tokenizer tok -o digits digits.txt >out 2>&1
 awk 'BEGIN { for (i = 0; i < 20; i++)
     printf "{\"ctx\":\"a%d\",\"endings\":[\"b\",\"c\"],\"label\":%d}\n",
-        i, i % 2 }' >hella.jsonl
+        i, i % 2 }' >questions.jsonl
 # a setting that is not here has its default: each feature has its line
 small_ini data.train='digits_*.bin' data.val='letters_*.bin' \
     data.tokenizer=tok data.order=sequential model.vocab=260 model.dropout=0.1 \
@@ -29,14 +29,14 @@ small_ini data.train='digits_*.bin' data.val='letters_*.bin' \
     train.spike_window=8 train.spike_loss=2 parallel.timeout=1h \
     schedule.steps=24 schedule.warmup=4 \
     eval.at_start=yes eval.every=2 eval.sequences=4 eval.patience=6 eval.min_delta=0.5 \
-    eval.hellaswag=hella.jsonl eval.hellaswag_every=4 \
+    eval.tasks=questions eval.tasks_data=. eval.tasks_every=4 \
     sample.every=4 sample.tokens=8 sample.count=2 \
     checkpoint.every=3 checkpoint.keep_last=2 checkpoint.keep_every=6 \
     checkpoint.keep_best=yes \
     run.name=r run.note=hello run.tags='team=a' run.tensorboard=tb >c.ini
 here=$PWD
 prepare() { cp -R "$here/tok" "$here"/*_*.bin "$here/c.ini" \
-    "$here/hella.jsonl" .; }
+    "$here/questions.jsonl" .; }
 verify() {
     rm -rf tb.runs
     # what ranks send each other, and how many the first attempt had
@@ -86,7 +86,7 @@ reader=$!
 thin=5
 # log.txt has a line of each event at once, and a thread writes the points
 for what in /log.txt /samples/ /checkpoints/ metrics/val/loss \
-    metrics/hellaswag/acc metrics/event/ tags/stopped tb/ meta.yaml; do
+    metrics/task/questions/acc metrics/event/ tags/stopped tb/ meta.yaml; do
     campaign_over "kill:$what" "$(or_long 2)"
 done
 thin=1

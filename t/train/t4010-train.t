@@ -529,8 +529,8 @@ bad 2 "fewer tokens than one step has are refused" 'schedule.tokens: 1 tokens' \
     --set schedule.tokens=1
 bad 2 \
     "HellaSwag without a tokenizer is refused before the first step" \
-    'eval.hellaswag' \
-    --set eval.hellaswag=none.jsonl --set eval.hellaswag_every=9
+    'eval.tasks: questions need a tokenizer' \
+    --set eval.tasks=hellaswag --set eval.tasks_every=9
 bad 1 "a checkpoint folder that cannot be made is named at the start" \
     'checkpoint.folder' -q --set checkpoint.folder=flat/ckpt
 printf '[optim]\nlr = 1\n lrr = 2\n' >bad.ini

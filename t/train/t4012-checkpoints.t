@@ -199,20 +199,20 @@ done
 encode_letters letters
 awk 'BEGIN { for (i = 0; i < 30000; i++)
     printf "{\"ctx\":\"a%d\",\"endings\":[\"b\",\"c\"],\"label\":%d}\n",
-        i, i % 2 }' >hella.jsonl
+        i, i % 2 }' >questions.jsonl
 letters() {     # letters ROOT [OPTION]...
     root=$1
     shift
     gtrain --config tiny.ini --root "$root" -n r --resume auto \
         --set data.train='letters_*.bin' --set data.val='letters_*.bin' \
         --set data.tokenizer=tok --set model.vocab=260 \
-        --set eval.every=4 --set eval.sequences=4 --set eval.hellaswag_every=4 \
-        --set eval.hellaswag=hella.jsonl --set sample.every=4 \
+        --set eval.every=4 --set eval.sequences=4 --set eval.tasks_every=4 \
+        --set eval.tasks=questions --set eval.tasks_data=. --set sample.every=4 \
         --set sample.tokens=4 --set schedule.steps=8 "$@" >log 2>&1
 }
 # events ROOT: steps of validations, of questions and of samples, and the weights
 events() {
-    for key in val/loss hellaswag/acc; do
+    for key in val/loss task/questions/acc; do
         gtrack -r "$1" metrics r $key --tsv --no-header | cut -f1 | tr '\n' ' '
     done
     ls "$1"/0/*/artifacts/samples | tr '\n' ' '
@@ -223,10 +223,10 @@ for how in KILL TERM 'TERM --ranks 2 --set train.batch=4 --set train.determinist
 do
     signal=${how%% *} ranks=${how#"${how%% *}"} n=$((n + 1))
     # shellcheck disable=SC2086 # words
-    letters whole$n --set eval.hellaswag_limit=2 $ranks
+    letters whole$n --set eval.tasks_limit=2 $ranks
     rm -f log
     # shellcheck disable=SC2086 # words
-    letters due$n --set eval.hellaswag_limit=0 $ranks &
+    letters due$n --set eval.tasks_limit=0 $ranks &
     pid=$!
     if test "$signal" = KILL; then
         await_line log 'step 8: validation loss' $pid &&
@@ -238,12 +238,12 @@ do
     wait $pid
     status=$?
     last=$(sed -n 's/.*stopped by a signal after step \([0-9]*\);.*/\1/p' log)
-    asked=$(gtrack -r due$n metrics r hellaswag/acc --tsv --no-header 2>&1 |
+    asked=$(gtrack -r due$n metrics r task/questions/acc --tsv --no-header 2>&1 |
         grep -c "^$last$tab")
     test "$signal" = KILL || is "$status $asked" "75 0" \
         "SIGTERM ends training among questions, not after them$ranks"
     # shellcheck disable=SC2086 # words
-    letters due$n --set eval.hellaswag_limit=2 $ranks
+    letters due$n --set eval.tasks_limit=2 $ranks
     is "$(events due$n)" "$(events whole$n)" \
         "SIG$signal among the questions after a validation leaves nothing out$ranks"
 done
@@ -259,17 +259,17 @@ is "$(gtrack -r whole1 ls --tsv --no-header -c experiment,damage
     gtrack -r whole1 fsck --no-header -q
     read_by 2>&1 | diff - want)" "other$tab" \
     "a run of gtrain that was moved has what it has read"
-letters one --ranks 2 --set train.batch=4 --set eval.hellaswag_limit=1 \
+letters one --ranks 2 --set train.batch=4 --set eval.tasks_limit=1 \
     --set parallel.timeout=1m
-is "$? $(gtrack -r one metrics r hellaswag/acc --tsv --no-header | wc -l)" "0 2" \
+is "$? $(gtrack -r one metrics r task/questions/acc --tsv --no-header | wc -l)" "0 2" \
     "a rank that has no question waits for the others" "$(cat log)"
-printf '{"ctx":"a","endings":["b",' >>hella.jsonl
-sed -i 1,29999d hella.jsonl
+printf '{"ctx":"a","endings":["b",' >>questions.jsonl
+sed -i 1,29999d questions.jsonl
 for ranks in '' ' --ranks 2 --set train.batch=4'; do
     # shellcheck disable=SC2086 # words
     letters cut${#ranks} $ranks
     is $? 0 "questions that are cut do not end training$ranks"
-    is "$(grep -c 'warning: no questions after step 4: hella.jsonl:2: ' log)" 1 \
+    is "$(grep -c 'warning: no questions after step 4: ./questions.jsonl:2: ' log)" 1 \
         "one warning says that the questions cannot be read$ranks"
 done
 

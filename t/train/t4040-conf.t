@@ -8,7 +8,7 @@ small="--set model.layers=1 --set model.context=32 --set model.vocab=500
     --set data.tokenizer= --set data.train=data.bin --set data.val=data.bin
     --set train.device=cpu --set train.threads=1 --set train.micro_batch=1
     --set train.batch=2 --set train.stop_at=1 --set eval.sequences=2
-    --set eval.hellaswag_every=0 --set sample.every=0
+    --set eval.tasks_every=0 --set sample.every=0
     --set checkpoint.last=no --set checkpoint.every=0
     --set checkpoint.keep_best=no"
 ln -s "$top/conf" conf

@@ -101,15 +101,18 @@ for b in 1 8; do
         cut -f1-3
 done | uniq | wc -l | grep -qx 1
 ok $? "answers do not depend on the micro-batch"
-cat >raw.jsonl <<'END'
+mkdir raw
+cat >raw/hellaswag_val.jsonl <<'END'
 {"activity_label": "Feeding [a] hens", "ctx_a": " the quick fox [title] jumps [step] over", "ctx_b": "the LAZY É", "ctx": "not used", "endings": ["[header] The lazy  hen. ", "\u00a0\u001cüber\u2003"], "label": 0}
 END
-gtrain eval run1 -v --device cpu -q raw.jsonl \
-    --set eval.hellaswag_style=lm-eval >out 2>err
+gtrain eval run1 -v --device cpu --data raw --tasks hellaswag >out 2>err
 sed -n "s/^gtrain: debug: \('.*\)/\1/p" err >texts
 is "$(cat texts)" "'Feeding hens: the quick fox. jumps over The lazy é' + '  The lazy hen.'
 'Feeding hens: the quick fox. jumps over The lazy é' + ' über'" \
-    "lm-eval's texts of a question are those of lm-evaluation-harness"
+    "the texts of hellaswag are those of lm-evaluation-harness"
+gtrain eval run1 -v --device cpu --data raw --tasks hellaswag_plain >out 2>err
+like err "'not used' + ' \[header\] The lazy  hen. '" \
+    "the texts of hellaswag_plain are as they are in the file"
 printf '{"ctx": "the quick", "endings": ["%s", "zq"], "label": 0}\n' \
     "$(head -c 600 text.txt | tr '\n' ' ')" >long.jsonl
 check "an ending that is longer than the context is scored" \

@@ -13,7 +13,6 @@ head -n 3 data/own.jsonl >data/shots.jsonl
 for i in 1 2 3 4; do
     echo '{"text": "some '$i' more words"}'
 done >data/lambada_test.jsonl
-echo '{"ctx": "a", "endings": ["b", "c"], "label": 0}' >q.jsonl
 cat >own.ini <<'END'
 [own]
 context = {q}
@@ -25,24 +24,23 @@ END
 small_ini data.tokenizer=tok "data.train=tokens/data_*.bin" \
     "data.val=tokens/data_*.bin" eval.every=10 eval.sequences=2 \
     eval.tasks='own.ini, lambada' eval.tasks_every=5 \
-    eval.hellaswag=q.jsonl eval.hellaswag_every=10 \
     train.micro_batch=1 train.batch=12 train.deterministic=yes schedule.steps=20 \
     checkpoint.every=10 checkpoint.keep_last=9 >c.ini
 # points RUN: all answers, with their steps
 points() {
     (cd "$(gtrack where "$1")/metrics" &&
-        for key in hellaswag/* task/*/*; do
+        for key in task/*/*; do
             cut -d ' ' -f 2- "$key" | sed "s,^,$key ,"
         done)
 }
 gtrain --config c.ini --name one >out 2>&1
 ok $? "a model is trained and asked two tasks" "$(cat out)"
 is "$(gtrack metrics one --tsv --no-header | cut -f1,2 |
-    grep -E '^(hella|task)' | tr '\t\n' ' ;')" \
-    "hellaswag/acc 2;hellaswag/acc_norm 2;task/lambada/acc 4;task/lambada/acc_stderr 4;\
+    grep '^task' | tr '\t\n' ' ;')" \
+    "task/lambada/acc 4;task/lambada/acc_stderr 4;\
 task/lambada/perplexity 4;task/own/acc 4;task/own/acc_bytes 4;task/own/acc_norm 4;\
 task/own/acc_norm_stderr 4;task/own/acc_stderr 4;" \
-    "each list is asked at its interval, and HellaSwag has its two metrics"
+    "the tasks are asked at their interval"
 unlike out nan "no metric is NaN"
 step=$(echo "$(gtrack where one)"/artifacts/checkpoints/step-00000020)
 gtrain eval "$step" --tasks own.ini,lambada --tsv --no-header >eval 2>err
@@ -92,7 +90,7 @@ gtrack claims --fill r.md >out 2>&1 && gtrack claims --tsv --no-header r.md >out
 is "$? $(cut -f3,6 out)" "0 task/own/acc${tab}equal" "a claim on an answer holds"
 gtrack bundle one -o paper.tar --data >out 2>&1
 tar tf paper.tar >names
-for file in own.ini data/own.jsonl data/shots.jsonl data/lambada_test.jsonl q.jsonl; do
+for file in own.ini data/own.jsonl data/shots.jsonl data/lambada_test.jsonl; do
     like names "^paper/files/$file\$" "a bundle has $file"
 done
 
@@ -102,7 +100,7 @@ awk 'BEGIN { for (i = 0; i < 100000; i++)
 sed '/shots/d; s/own/big/' own.ini >big.ini
 asks() {        # asks NAME LIMIT
     gtrain --config c.ini --name "$1" --resume auto --set eval.tasks=lambada,big.ini \
-        --set eval.every=5 --set eval.tasks_limit="$2" --set eval.hellaswag= >log 2>&1
+        --set eval.every=5 --set eval.tasks_limit="$2" >log 2>&1
 }
 asks whole 2
 rm log
@@ -144,7 +142,7 @@ bad 3 "a file of questions that is not there is refused" \
 bad 2 "a task that is given twice is refused" 'there are two tasks lambada' \
     eval.tasks=lambada,own.ini,lambada
 bad 2 "tasks without a tokenizer are refused" 'need a tokenizer' data.tokenizer= \
-    model.vocab=260 eval.hellaswag=
+    model.vocab=260
 sed 's/{q}/{p}/' own.ini >other.ini
 bad 1 "a template without its field is refused" \
     'eval.tasks: data/own.jsonl:1: there is no p' eval.tasks=other.ini

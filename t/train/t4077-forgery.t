@@ -10,7 +10,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done >questions.jsonl
 small_ini data.tokenizer=tok "data.train=tokens/data_*.bin" \
     "data.val=tokens/data_*.bin" eval.every=10 eval.sequences=2 \
-    eval.at_start=yes eval.hellaswag=questions.jsonl eval.hellaswag_every=10 \
+    eval.at_start=yes eval.tasks=questions eval.tasks_data=. eval.tasks_every=10 \
     sample.every=10 sample.tokens=8 sample.count=2 train.micro_batch=2 \
     train.batch=4 schedule.steps=40 checkpoint.every=10 checkpoint.keep_last=9 \
     >c.ini
@@ -27,7 +27,7 @@ replay() {
     is $? "$status" "$name" "$(cat out err)"
 }
 replay "all that training did is certified" 0 --steps 1:40
-is "$(cut -f1,3,4,6 out)" "1-40${tab}233${tab}5${tab}equal" \
+is "$(cut -f1,3,4,6 out)" "1-40${tab}248${tab}5${tab}equal" \
     "validation, answers and samples are counted with the steps"
 unlike err "not computed again" "nothing of it is left out"
 
@@ -50,8 +50,8 @@ forge "a validation loss before the first step" metrics/val/loss \
     '1s/ [0-9.]* / 9.5 /' 1 "differs at step 0: val/loss is" --steps 1:3
 forge "a validation loss" metrics/val/loss '/ 20$/s/ [0-9.]* / 1.5 /' 1 \
     "differs at step 20: val/loss is" --steps 11:20
-forge "an accuracy" metrics/hellaswag/acc '/ 20$/s/ [0-9.]* / 0.91 /' 1 \
-    "differs at step 20: hellaswag/acc is .*, but the run recorded 0.91" \
+forge "an accuracy" metrics/task/questions/acc '/ 20$/s/ [0-9.]* / 0.91 /' 1 \
+    "differs at step 20: task/questions/acc is .*, but the run recorded 0.91" \
     --steps 11:20
 forge "a sample" artifacts/samples/step-00000020.txt 's/of step 20/of step 20\
 better/' 1 "differs at step 20: samples/step-00000020.txt is not what the model writes" \
@@ -89,7 +89,7 @@ verify() {
 }
 gtrack verify mlruns >out 2>&1
 ok $? "the chain of an honest run holds" "$(cat out)"
-verify metrics/hellaswag/acc '1s/ [0-9.]* / 0.91 /'
+verify metrics/task/questions/acc '1s/ [0-9.]* / 0.91 /'
 verify params/optim.lr 's/.*/0.5/'
 verify params/derived.parameters 's/$/0/'
 verify tags/gtrack.host 's/$/x/'
@@ -106,7 +106,7 @@ ok $? "a note may be added to an honest run" "$(cat out)"
 # What is not here is named, and nobody is called false for it.
 mv questions.jsonl away
 replay "a run without its questions is certified" 0 --steps 11:20
-like err "equal to the last bit; not computed again: hellaswag/acc, hellaswag/acc_norm$" \
+like err "equal to the last bit; not computed again: task/questions/acc, .*task/questions/acc_stderr$" \
     "the answers are named as not computed again"
 mv away questions.jsonl
 mkdir "$run/artifacts/documents"
@@ -118,7 +118,7 @@ rmdir "$run/artifacts/documents"
 # Ranks validate, ask and sample together.
 gtrain --config c.ini --name pair -q --ranks 2 >out 2>&1
 gtrain replay pair --steps 1:40 --tsv --no-header >out 2>err
-is "$? $(cut -f3,4,6 out)" "0 227${tab}4${tab}equal" \
+is "$? $(cut -f3,4,6 out)" "0 239${tab}4${tab}equal" \
     "two ranks certify what two ranks did" "$(cat err)"
 metrics=$(gtrack where pair)/metrics
 cp "$metrics/val/loss" kept
@@ -163,7 +163,7 @@ if ${CC:-cc} -shared -fPIC -O1 -o libm-next.so libm-next.c -lm >out 2>&1 &&
         "a run with another library is certified up to rounding" "$(cat err)"
     like out "derived.libraries was .*libm-next.so.*, here it is glibc" \
         "the libraries are named"
-    like err "not computed again: hellaswag/acc, hellaswag/acc_norm, samples" \
+    like err "not computed again: task/questions/acc, .*, samples" \
         "answers and samples are named that rounding may turn"
     gtrain --config c.ini --name mixed -q --set train.stop_at=20 >out 2>&1 &&
         LD_PRELOAD=$PWD/libm-next.so other/gtrain --config c.ini --name mixed -q \
@@ -245,13 +245,13 @@ fi
 
 # numbers of answers in a report
 cat >r.md <<'END'
-<!-- gtrack: honest | hellaswag/acc | .4f -->0<!-- /gtrack -->
-<!-- gtrack: honest | hellaswag/acc_norm | .4f -->0<!-- /gtrack -->
+<!-- gtrack: honest | task/questions/acc | .4f -->0<!-- /gtrack -->
+<!-- gtrack: honest | task/questions/acc_norm | .4f -->0<!-- /gtrack -->
 END
 gtrack claims --fill r.md >out 2>err
 gtrack claims --tsv --no-header r.md >out 2>err
 is "$? $(cut -f3,6 out | tr '\t\n' ' ;')" \
-    "0 hellaswag/acc equal;hellaswag/acc_norm equal;" \
+    "0 task/questions/acc equal;task/questions/acc_norm equal;" \
     "claims on answers hold, and are of numbers that are computed again"
 sed 's/-->[0-9]/-->9/' r.md >wrong.md
 gtrack claims --tsv --no-header wrong.md >out 2>err

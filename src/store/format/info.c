@@ -101,21 +101,19 @@ const char *const run_info_answers[] = {
     "acc_bytes", "perplexity", "centred",    NULL,
 };
 
-/* Is it an answer to questions whose file the run names: of hellaswag/acc as
- * eval.hellaswag, of task/NAME/acc as derived.task.NAME.file? */
+/* Is it an answer to questions whose file the run names: of task/NAME/acc as
+ * derived.task.NAME.file? */
 static bool is_answer(const struct run_info *run, const char *metric)
 {
     const char *end = strrchr(metric, '/');
-    const bool of_task = strncmp(metric, "task/", 5) == 0;
     char *key;
     bool asked;
 
-    if ((!of_task && strncmp(metric, "hellaswag/", 10) != 0) ||
+    if (strncmp(metric, "task/", 5) != 0 ||
         opt_find_word(run_info_answers, end + 1) < 0)
         return false;
-    key = of_task ? xasprintf("derived.task.%.*s.file", (int)(end - metric) - 5,
-                              metric + 5)
-                  : xstrdup("eval.hellaswag");
+    key = xasprintf("derived.task.%.*s.file", (int)(end - metric) - 5,
+                    metric + 5);
     asked = *str_or_empty(run_info_param(run, key));
     free(key);
     return asked;

@@ -113,7 +113,7 @@ const struct metric_sum *run_info_metric(const struct run_info *,
 bool run_info_is_provable(const struct run_info *, const char *metric);
 /* The metrics that it computes, in the order of certify.h; ended by NULL. */
 extern const char *const run_info_provable[];
-/* Those of hellaswag/ and task/NAME/, in the order of multiple_choice.h. */
+/* Those of task/NAME/, in the order of multiple_choice.h. */
 extern const char *const run_info_answers[];
 
 /* How many seconds a run took, or has been running. */

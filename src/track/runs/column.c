@@ -450,8 +450,18 @@ void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
 {
     /* the metrics of gtrain that runs are compared by, in this order */
     static const char *const usual[] = {
-        "train/loss",    "val/loss",           "val/perplexity",    "val/bpb",
-        "hellaswag/acc", "hellaswag/acc_norm", "perf/tokens_per_s", "perf/mfu",
+        "train/loss",
+        "val/loss",
+        "val/perplexity",
+        "val/bpb",
+        "task/hellaswag/acc",
+        "task/hellaswag/acc_norm",
+        "task/hellaswag_plain/acc",
+        "task/hellaswag_plain/acc_norm",
+        "hellaswag/acc",
+        "hellaswag/acc_norm",
+        "perf/tokens_per_s",
+        "perf/mfu",
     };
     struct differ u = { 0 };
     const size_t before = c->n;

@@ -41,8 +41,7 @@ static const struct {
 enum { COUNTS = sizeof counts / sizeof counts[0] };
 
 /* The bits of enum engine_due. */
-static const char *const dues[] = { "val_due", "questions_due", "samples_due",
-                                    "tasks_due" };
+static const char *const dues[] = { "val_due", "tasks_due", "samples_due" };
 
 enum { DUES = sizeof dues / sizeof dues[0] };
 

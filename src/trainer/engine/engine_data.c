@@ -181,41 +181,27 @@ static int check_patience(const struct settings *s, struct err *e)
     return 0;
 }
 
-const char *engine_data_style(const struct settings *s)
-{
-    return s->eval.hellaswag_style == HELLASWAG_PLAIN ? "questions"
-                                                      : "hellaswag";
-}
-
 int engine_data_add_tasks(struct tasks *all, const struct settings *s,
-                          const char *key, struct err *e)
+                          struct err *e)
 {
     const struct eval_settings *v = &s->eval;
-    const bool own = strcmp(key, "eval.tasks") == 0;
-    const struct task_conf c = {
-        .list = own             ? v->tasks
-                : *v->hellaswag ? engine_data_style(s)
-                                : "",
-        .file = own ? NULL : v->hellaswag,
-        .folder = v->tasks_data,
-        .limit = own ? v->tasks_limit : v->hellaswag_limit,
-        .shots = own ? v->tasks_shots : 0,
-        .group = own ? NULL : "hellaswag",
-        .due = own ? DUE_TASKS : DUE_QUESTIONS,
-    };
-    const size_t first = all->n;
+    const struct task_conf c = { .list = v->tasks,
+                                 .folder = v->tasks_data,
+                                 .limit = v->tasks_limit,
+                                 .shots = v->tasks_shots };
+    int ret;
 
-    if (!*c.list || (own ? v->tasks_every.n : v->hellaswag_every.n) <= 0)
+    if (!*v->tasks || v->tasks_every.n <= 0)
         return 0;
     if (!*s->data.tokenizer)
-        return conf_fail(&s->conf, key, e,
+        return conf_fail(&s->conf, "eval.tasks", e,
                          "questions need a tokenizer; set data.tokenizer");
-    if (tasks_add(all, &c, e) < 0)
-        return conf_wrap(&s->conf, key, e);
-    for (const struct task *t = all->task + first; t < all->task + all->n; t++)
+    ret = tasks_add(all, &c, e);
+    for (const struct task *t = all->task; t < all->task + all->n && ret == 0;
+         t++)
         if (!t->is[TASK_MEAN] && task_each(t, t->path, 1, NULL, NULL, e) < 0)
-            return conf_wrap(&s->conf, key, e);
-    return 0;
+            ret = -1;
+    return ret < 0 ? conf_wrap(&s->conf, "eval.tasks", e) : 0;
 }
 
 int engine_data_open_train(struct engine_data *d, const struct settings *s,
@@ -246,9 +232,7 @@ int engine_data_open_train(struct engine_data *d, const struct settings *s,
                          "it out");
     if (open_files(d, s->data.train, &c, s, e) < 0)
         return -1;
-    if (check_patience(s, e) < 0 ||
-        engine_data_add_tasks(&d->tasks, s, "eval.hellaswag", e) < 0 ||
-        engine_data_add_tasks(&d->tasks, s, "eval.tasks", e) < 0)
+    if (check_patience(s, e) < 0 || engine_data_add_tasks(&d->tasks, s, e) < 0)
         return -1;
     return engine_data_open_val(d, s, e);
 }

@@ -5,14 +5,8 @@
 #include "trainer/engine/task.h"
 #include "trainer/settings/settings.h"
 
-/* What may be due after a step, before its checkpoint: DUE_QUESTIONS are those
- * of eval.hellaswag. */
-enum engine_due {
-    DUE_VAL = 1,
-    DUE_QUESTIONS = 2,
-    DUE_SAMPLES = 4,
-    DUE_TASKS = 8
-};
+/* What may be due after a step, before its checkpoint. */
+enum engine_due { DUE_VAL = 1, DUE_TASKS = 2, DUE_SAMPLES = 4 };
 
 /*
  * engine_data - the tokenizer, token files and tasks that settings name
@@ -40,12 +34,10 @@ int engine_data_open_tokenizer(struct engine_data *, const struct settings *,
 /* Open data.train, data.val and the tasks. */
 int engine_data_open_train(struct engine_data *, const struct settings *,
                            struct err *);
-/* The task that eval.hellaswag_style names. */
-const char *engine_data_style(const struct settings *);
-/* Add the tasks of eval.hellaswag or eval.tasks, if training asks them.  Their
- * files must be there, and have a question. */
+/* Add the tasks of eval.tasks, if training asks them.  Their files must be
+ * there, and have a question. */
 int engine_data_add_tasks(struct tasks *, const struct settings *,
-                          const char *key, struct err *);
+                          struct err *);
 /* Open data.train alone, to count its windows. */
 int engine_data_open_counts(struct engine_data *, const struct settings *,
                             struct err *);

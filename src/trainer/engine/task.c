@@ -194,14 +194,11 @@ static int complete_task(struct tasks *all, struct task *t,
                        t->name, TASK_SHOTS_MOST, t->is[TASK_SHOTS]);
     if (check_core(t, e) < 0)
         return -1;
-    t->group =
-        c->group ? c->group : arena_printf(&all->mem, "task/%s", t->name);
     for (const struct task *other = all->task; other < t; other++)
-        if (strcmp(other->group, t->group) == 0)
+        if (strcmp(other->name, t->name) == 0)
             return err_set(e, ERR_USAGE, "there are two tasks %s", t->name);
     t->shots = c->shots < 0 ? t->shots : c->shots;
     t->limit = c->limit;
-    t->due = c->due;
     if (t->is[TASK_MEAN])
         return complete_mean(all, t, e);
     set_paths(t, c, &all->mem);

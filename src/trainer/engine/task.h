@@ -54,9 +54,7 @@ struct task {
     const char *path, *shots_path; /* of the questions, and of the shots */
     int64_t limit, shots;
     bool core;
-    double baseline;   /* of guesses, if it is of CORE */
-    const char *group; /* of its metrics */
-    int due;           /* in training: enum engine_due */
+    double baseline; /* of guesses, if it is of CORE */
 };
 
 struct tasks {
@@ -71,8 +69,6 @@ struct task_conf {
     const char *folder; /* in this folder */
     int64_t limit;      /* the first questions only; 0: all */
     int64_t shots;      /* below 0: as the tasks say */
-    const char *group;  /* or NULL: task/NAME */
-    int due;
 };
 
 /* What the loss of a choice is divided by: 1, and for acc_norm and acc_bytes

@@ -60,8 +60,7 @@ static int load_more(struct certify *c, struct err *e)
                                 : multiple_choice_metric(&task[i / ANSWERS],
                                                          i % ANSWERS);
 
-        if (key)
-            ret = series_load(&c->source[k], c->run, key, LOAD_MAY_LACK, e);
+        ret = series_load(&c->source[k], c->run, key, LOAD_MAY_LACK, e);
         free(key);
     }
     return ret;
@@ -356,7 +355,7 @@ static int compare_questions(struct certify *c, struct certify_result *r,
             if (*c->other && series_value(&record[k], step, &then) &&
                 then != of[i].of[k])
                 r->rounded = true;
-            else if (metric)
+            else
                 compare_point(c, r, &record[k], CERTIFY_LR, metric,
                               of[i].of[k]);
             free(metric);

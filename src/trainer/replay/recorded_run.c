@@ -95,17 +95,12 @@ static int put_threads(struct settings *s, const struct recorded_run *r,
 /* Questions that are not here are not asked, and named as not computed. */
 static int drop_questions(struct settings *s, struct err *e)
 {
-    static const char *const keys[] = { "eval.hellaswag", "eval.tasks" };
     struct tasks tasks = { 0 };
+    struct err why = { 0 };
     int ret = 0;
 
-    for (int i = 0; i < 2 && ret == 0; i++) {
-        struct err why = { 0 };
-
-        if (engine_data_add_tasks(&tasks, s, keys[i], &why) < 0 &&
-            why.kind == ERR_MISSING)
-            ret = conf_put(&s->conf, keys[i], "", "this command", e);
-    }
+    if (engine_data_add_tasks(&tasks, s, &why) < 0 && why.kind == ERR_MISSING)
+        ret = conf_put(&s->conf, "eval.tasks", "", "this command", e);
     tasks_clear(&tasks);
     return ret;
 }

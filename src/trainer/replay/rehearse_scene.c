@@ -153,17 +153,13 @@ static void set_number(struct rehearsal *r, const char *key, int64_t value)
 void rehearsal_shrink(struct rehearsal *r)
 {
     static const char *const same[] = {
-        "data.stride=0",       "train.micro_batch=1",
-        "train.ramp_from=0",   "train.max_time=0s",
-        "train.stop_at=0",     "schedule.steps=1000000",
-        "schedule.warmup=2",   "schedule.decay=20%",
-        "schedule.cycle=0",    "schedule.timescale=0",
-        "eval.sequences=4",    "eval.stride=0",
-        "eval.patience=0",     "eval.hellaswag_limit=2",
-        "eval.tasks_limit=2",  "sample.tokens=4",
-        "checkpoint.last=yes", "run.log_every=1",
-        "run.system_every=0s", "run.tensorboard=",
-        "run.parent=",         "model.head_dim=0",
+        "data.stride=0",        "train.micro_batch=1", "train.ramp_from=0",
+        "train.max_time=0s",    "train.stop_at=0",     "schedule.steps=1000000",
+        "schedule.warmup=2",    "schedule.decay=20%",  "schedule.cycle=0",
+        "schedule.timescale=0", "eval.sequences=4",    "eval.stride=0",
+        "eval.patience=0",      "eval.tasks_limit=2",  "sample.tokens=4",
+        "checkpoint.last=yes",  "run.log_every=1",     "run.system_every=0s",
+        "run.tensorboard=",     "run.parent=",         "model.head_dim=0",
     };
     const struct settings *s = &r->set;
     const struct model_settings *m = &s->model;
@@ -183,8 +179,6 @@ void rehearsal_shrink(struct rehearsal *r)
     set_number(r, "checkpoint.every", EVERY);
     if (s->eval.every.n > 0)
         set_number(r, "eval.every", EVERY);
-    if (s->eval.hellaswag_every.n > 0)
-        set_number(r, "eval.hellaswag_every", EVERY);
     if (s->eval.tasks_every.n > 0)
         set_number(r, "eval.tasks_every", EVERY);
     if (s->sample.every.n > 0)

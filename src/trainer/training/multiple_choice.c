@@ -492,7 +492,5 @@ int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
 char *multiple_choice_metric(const struct task *t,
                              enum multiple_choice_answer a)
 {
-    return t->due == DUE_TASKS || a <= ANSWER_ACC_NORM
-               ? xasprintf("%s/%s", t->group, run_info_answers[a])
-               : NULL;
+    return xasprintf("task/%s/%s", t->name, run_info_answers[a]);
 }

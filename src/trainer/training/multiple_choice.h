@@ -51,5 +51,5 @@ struct multiple_choice_result {
 /* Set the result of task i, and look at those before it. */
 int multiple_choice_eval(struct engine *, const struct tasks *, size_t i,
                          struct multiple_choice_result *, struct err *);
-/* The metric in which training records it, which the caller frees; or NULL. */
+/* The metric in which training records it, which the caller frees. */
 char *multiple_choice_metric(const struct task *, enum multiple_choice_answer);

@@ -499,16 +499,17 @@ void report_multiple_choice(struct report *r, const struct engine *eng,
         char *metric = multiple_choice_metric(task, k);
 
         /* NaN where the model has no loss, but not where the task has none */
-        if (metric && (isnan(acc) || !isnan(v->of[k])))
+        if (isnan(acc) || !isnan(v->of[k]))
             run_metric(r->run, metric, step, v->of[k]);
         free(metric);
     }
-    if (task->due == DUE_QUESTIONS)
+    if (strncmp(task->name, "hellaswag", 9) == 0)
         run_output_printf(&r->log, "%lld hella %.4f\n", (long long)step, norm);
     if (!isnan(norm))
         snprintf(more, sizeof more, ", acc_norm %.2f%%", 100 * norm);
-    log_info("step %lld: %s, %lld questions, acc %.2f%%%s", (long long)step,
-             task->group, (long long)v->questions, 100 * acc, more);
+    log_info("step %lld: task/%s, %lld questions, acc %.2f%%%s",
+             (long long)step, task->name, (long long)v->questions, 100 * acc,
+             more);
 }
 
 /* Store all samples as one artifact, and show the last one. */

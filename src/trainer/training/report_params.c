@@ -150,8 +150,7 @@ static void store_data(struct run *run, const struct engine *eng)
     if (d->val)
         store_sources(run, d->val, s->val, "derived.data.val", "validation");
     for (size_t i = 0; i < d->tasks.n; i++)
-        if (d->tasks.task[i].due == DUE_TASKS) /* the other is a setting */
-            store_task(run, &d->tasks.task[i]);
+        store_task(run, &d->tasks.task[i]);
     if (d->tokenizer)
         run_paramf(run, "derived.tokenizer", "%s",
                    tokenizer_hash(d->tokenizer));

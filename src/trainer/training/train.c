@@ -210,12 +210,11 @@ static int ask_questions(struct train *t, struct err *e)
 {
     const double began = clock_mono();
     const struct tasks *all = &t->engine->data.tasks;
-    int *due = &t->engine->state.due, ret = 0;
+    int ret = 0;
     struct multiple_choice_result *r = xcalloc(all->n + 1, sizeof *r);
 
     for (size_t i = 0; i < all->n && ret == 0 && !t->signalled; i++) {
-        if (*due & all->task[i].due)
-            ret = multiple_choice_eval(t->engine, all, i, r, e);
+        ret = multiple_choice_eval(t->engine, all, i, r, e);
         if (r[i].unread) { /* a file that is gone does not end a training */
             if (t->engine->coll.rank == 0)
                 log_warn("no questions after step %lld: %s",
@@ -226,7 +225,7 @@ static int ask_questions(struct train *t, struct err *e)
         t->signalled = r[i].stopped;
     }
     if (ret == 0 && !t->signalled) {
-        *due &= ~(DUE_QUESTIONS | DUE_TASKS);
+        t->engine->state.due &= ~DUE_TASKS;
         if (all->n > 0)
             record_time(t, "perf/questions_ms", began);
         for (size_t i = 0; i < all->n; i++)
@@ -282,8 +281,7 @@ static int do_due(struct train *t, bool *stop, struct err *e)
         return -1;
     if (*stop && eng->set->sample.every.n > 0)
         *due |= DUE_SAMPLES;
-    if (*due & (DUE_QUESTIONS | DUE_TASKS) && !t->signalled &&
-        ask_questions(t, e) < 0)
+    if (*due & DUE_TASKS && !t->signalled && ask_questions(t, e) < 0)
         return -1;
     return *due & DUE_SAMPLES && !t->signalled ? write_samples(t, e) : 0;
 }
@@ -307,11 +305,9 @@ static int after_step(struct train *t, bool *stop, struct err *e)
     const struct settings *s = eng->set;
     const bool last = is_last(eng);
 
-    eng->state.due =
-        (is_due(t, &s->eval.every, last) ? DUE_VAL : 0) |
-        (is_due(t, &s->eval.hellaswag_every, last) ? DUE_QUESTIONS : 0) |
-        (is_due(t, &s->eval.tasks_every, last) ? DUE_TASKS : 0) |
-        (is_due(t, &s->sample.every, last) ? DUE_SAMPLES : 0);
+    eng->state.due = (is_due(t, &s->eval.every, last) ? DUE_VAL : 0) |
+                     (is_due(t, &s->eval.tasks_every, last) ? DUE_TASKS : 0) |
+                     (is_due(t, &s->sample.every, last) ? DUE_SAMPLES : 0);
     if ((last && mixture_check(eng->data.train, e) < 0) ||
         do_due(t, stop, e) < 0)
         return -1;
