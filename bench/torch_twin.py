@@ -581,12 +581,6 @@ class Training:
         done = min(1, step / self.schedule.steps)
         return 1 + (self.c("optim.decay_end") - 1) * done
 
-    def momentum(self, step):
-        usual = self.c("optim.momentum")
-        n = self.c.span("optim.momentum_warmup", self.schedule.steps,
-                        self.c("train.tokens_per_step"))
-        return 0.85 + (usual - 0.85) * step / n if step < n else usual
-
     def step(self, step):
         lr = self.schedule.rate(step)
         loss, parts = 0.0, [self.train_rows.get(self.seen + i, self.micro)
@@ -605,9 +599,6 @@ class Training:
                 group["lr"] = lr * group["factor"]
                 group.setdefault("decay", group["weight_decay"])
                 group["weight_decay"] = group["decay"] * self.decay_left(step)
-                first = group.setdefault("first", group.get("momentum"))
-                if first == self.c("optim.momentum"):
-                    group["momentum"] = self.momentum(step)
             mover.step()
             mover.zero_grad(set_to_none=True)
         self.curve.append((step + 1, loss, norm, lr))

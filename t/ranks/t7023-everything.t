@@ -58,7 +58,7 @@ commands="gtrain with bf16 masters|$train --set optim.masters=bf16 \
 --set optim.moments=bf16 --set train.precision=bf16 --set optim.lr=3e-2 \
 --set train.on_spike=skip
 gtrain --ranks 2 with Muon and zero2|$train --ranks 2 --set optim.name=muon \
---set optim.momentum_warmup=6 --set optim.lr=3e-2 --set parallel.mode=zero2 \
+--set optim.lr=3e-2 --set parallel.mode=zero2 \
 --set train.on_spike=rollback
 gtrain on 1, 3 and 2 ranks, with bf16 masters|sh ../mixed.sh --set parallel.mode=zero2 \
 --set optim.masters=bf16 --set optim.moments=bf16 --set train.precision=bf16 \

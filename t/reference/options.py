@@ -113,7 +113,6 @@ CHOICES = {
     "optim.cautious": ["no", "yes"],
     "optim.muon_rows": ["no", "yes"],
     "optim.decay_end": ["1", "0"],
-    "optim.momentum_warmup": ["0", "5"],
     "model.softcap": ["0", "2"],
     "model.window": ["0", "5"],
     "model.window_pattern": ["SSSL", "SL", "S"],
@@ -169,7 +168,7 @@ MUON = [
     "schedule.steps=50",
     "optim.name=muon optim.muon_rows=yes optim.muon_coefficients=polar "
     "schedule.steps=50 model.mlp=swiglu",
-    "optim.name=muon optim.momentum_warmup=20 optim.decay_end=0 "
+    "optim.name=muon optim.decay_end=0 "
     "optim.cautious=yes optim.decay=0.1 schedule.steps=50",
 ]
 MUON_BOUND = 1e-5

@@ -203,27 +203,21 @@ static void test_curves(void)
     }
 }
 
-static void test_decay_and_momentum(void)
+static void test_decay(void)
 {
     static const char *const fixed[] = { "schedule.steps=100", NULL };
     static const char *const moving[] = { "schedule.steps=100",
-                                          "optim.decay_end=0.5",
-                                          "optim.momentum_warmup=10%", NULL };
+                                          "optim.decay_end=0.5", NULL };
     struct settings s;
     struct err e;
 
-    ok(load(&s, fixed, &e) && fabs(schedule_decay_left(&s, 60) - 1) < 1e-15 &&
-           fabs(schedule_momentum(&s, 0) - 0.95) < 1e-15,
-       "decay and momentum stay as they are by default");
+    ok(load(&s, fixed, &e) && fabs(schedule_decay_left(&s, 60) - 1) < 1e-15,
+       "the decay stays as it is by default");
     settings_clear(&s);
     ok(load(&s, moving, &e) && fabs(schedule_decay_left(&s, 0) - 1) < 1e-15 &&
            fabs(schedule_decay_left(&s, 50) - 0.75) < 1e-15 &&
            fabs(schedule_decay_left(&s, 120) - 0.5) < 1e-15,
        "the decay falls linearly to decay_end of it");
-    ok(fabs(schedule_momentum(&s, 0) - 0.85) < 1e-15 &&
-           fabs(schedule_momentum(&s, 5) - 0.9) < 1e-15 &&
-           fabs(schedule_momentum(&s, 10) - 0.95) < 1e-15,
-       "the momentum grows from 0.85 over momentum_warmup");
     settings_clear(&s);
 }
 
@@ -269,7 +263,7 @@ static void test_lengths(void)
 int main(void)
 {
     test_curves();
-    test_decay_and_momentum();
+    test_decay();
     test_lengths();
     return done_testing();
 }

@@ -121,9 +121,7 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
     const struct graph_param **order =
         xcalloc((size_t)g->n_params + 1, sizeof(*order));
 
-    *o = (struct optim){
-        .conf = conf, .graph = g, .decay_left = 1, .momentum = conf->momentum
-    };
+    *o = (struct optim){ .conf = conf, .graph = g, .decay_left = 1 };
     for (int i = 0; i < g->n_params; i++)
         order[i] = &g->param[i];
     qsort(order, (size_t)g->n_params, sizeof(*order), by_address);
@@ -477,7 +475,7 @@ void optim_step(struct optim *o, double lr, double scale)
                                            : UPDATE_ADAMW,
             .lr = (float)(lr * r->rates.lr_factor),
             .beta1 = (float)(r->rates.beta1 >= 0 ? r->rates.beta1
-                             : momentum          ? o->momentum
+                             : momentum          ? c->momentum
                                                  : c->beta1),
             .beta2 = (float)c->beta2,
             .eps = (float)c->eps,

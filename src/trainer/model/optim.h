@@ -77,8 +77,7 @@ struct optim {
     bool seconds; /* a parameter, here or elsewhere, has second moments */
     /* The own pieces, addressed as m is, if sharded; else empty. */
     struct region own_weights, own_copies, own_grads;
-    /* Of the next step, at first as configured: what is left of the decay. */
-    double decay_left, momentum;
+    double decay_left;    /* of the next step */
     double sumsq;         /* on the host, after a sync */
     double losses;        /* the sum of the losses, likewise */
     double first_sumsq;   /* of the gradient of the first micro-batch */

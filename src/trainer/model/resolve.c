@@ -231,7 +231,6 @@ static int resolve_lengths(struct settings *c, struct err *e)
     if (is->decay > is->steps - is->warmup)
         is->decay = is->steps - is->warmup;
     is->ramp = resolve_span(c, &c->train.ramp);
-    is->momentum_warmup = resolve_span(c, &c->optim.momentum_warmup);
     return 0;
 }
 
@@ -480,13 +479,4 @@ double schedule_decay_left(const struct settings *c, double step)
     const double done = c->is.steps ? fmin(1, step / (double)c->is.steps) : 0;
 
     return 1 + (c->optim.decay_end - 1) * done;
-}
-
-double schedule_momentum(const struct settings *c, double step)
-{
-    const double first = 0.85; /* as modded-nanogpt and nanochat begin */
-    const double n = (double)c->is.momentum_warmup;
-
-    return step < n ? first + (c->optim.momentum - first) * step / n
-                    : c->optim.momentum;
 }

@@ -48,4 +48,3 @@ void schedule_init(struct schedule *, const struct settings *);
 /* step may be fractional, for training that is limited by time. */
 double schedule_at(const struct schedule *, double step);
 double schedule_decay_left(const struct settings *, double step);
-double schedule_momentum(const struct settings *, double step);

@@ -50,9 +50,8 @@ struct derived {
     int64_t accumulate;  /* micro-steps of a rank */
     int64_t tokens_per_step;
     int64_t steps, stop_at;
-    int64_t warmup, decay;   /* in steps */
-    int64_t ramp;            /* steps of the batch ramp */
-    int64_t momentum_warmup; /* in steps */
+    int64_t warmup, decay; /* in steps */
+    int64_t ramp;          /* steps of the batch ramp */
     int64_t parameters;
     int32_t eot; /* the end-of-text token of the tokenizer, or -1 */
 };

@@ -321,7 +321,6 @@ int step_compute(struct step *s, struct engine *eng, struct meter *m,
     s->waited_before = eng->coll.waited;
     s->lr = schedule_at(&s->schedule, engine_position(eng));
     eng->optim.decay_left = schedule_decay_left(eng->set, engine_position(eng));
-    eng->optim.momentum = schedule_momentum(eng->set, engine_position(eng));
     s->tokens = sequences * eng->gpt.T;
     if (run_micro_steps(s, eng, micro, e) < 0)
         return -1;
