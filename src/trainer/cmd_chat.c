@@ -209,21 +209,30 @@ static int obey(struct chat *c, const char *line, bool *quit, struct err *e)
 
 /* ---- the loop --------------------------------------------------------- */
 
-/* False if a signal ended the program. */
+/* False if a signal ended the program.  Signals are held until ppoll() waits,
+ * so that none comes unnoticed before it. */
 static bool wait_for_line(const struct chat *c)
 {
     struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+    sigset_t before;
 
+    sigprocmask(SIG_BLOCK, NULL, &before);
     for (;;) {
+        bool stopped;
+
+        sig_hold();
+        if (sig_caught() && sig_caught() != SIGINT)
+            return false;
         sig_reset();
         if (c->terminal)
             printf("> ");
         fflush(stdout);
-        if (poll(&in, 1, -1) >= 0 || errno != EINTR)
+        stopped = ppoll(&in, 1, NULL, &before) < 0 && errno == EINTR;
+        sig_watch();
+        if (!stopped)
             return true;
-        if (sig_caught() && sig_caught() != SIGINT)
-            return false;
-        log_info("/quit or Ctrl-D ends the program");
+        if (sig_caught() == SIGINT)
+            log_info("/quit or Ctrl-D ends the program");
     }
 }
 

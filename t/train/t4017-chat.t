@@ -177,4 +177,25 @@ printf '/system\nb\n' >&3
 exec 3>&-
 wait $pid
 is "$?$(tail -n 1 out)" 0blue "Ctrl-C does not end the program"
+cat >early.c <<'END'
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int ppoll(struct pollfd *f, nfds_t n, const struct timespec *t, const sigset_t *s)
+{
+    raise(SIGTERM);
+    return (int)syscall(SYS_ppoll, f, n, t, s, 8);
+}
+END
+if ${CC:-cc} -D_GNU_SOURCE -shared -fPIC -o early.so early.c >out 2>&1 &&
+    LD_PRELOAD=$PWD/early.so gtrain --version >out 2>&1; then
+    exec 3<>lines
+    LD_PRELOAD=$PWD/early.so gtrain chat talk <&3 >out 2>err
+    is "$?$(grep -c 'stopped by a signal' err)" 1301 \
+        "a signal just before the program waits ends it"
+    exec 3>&-
+else
+    skip "a signal just before the program waits" "no library can be preloaded"
+fi
 done_testing

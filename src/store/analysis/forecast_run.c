@@ -520,18 +520,17 @@ static void write_line(struct buf *out, int64_t step, double rate)
  * to all points so far: while the slope to the next one is between low and
  * high. */
 void planned_rates_write(struct buf *out, planned_rate_fn *rate_at,
-                         const void *arg, int64_t steps)
+                         const void *arg, double peak, int64_t steps)
 {
-    double first = rate_at(arg, 0), last = first, most = fabs(first);
+    const double near = 1e-6 * peak;
+    double first = rate_at(arg, 0), last = first;
     double low = (double)-INFINITY, high = (double)INFINITY;
     int64_t from = 0;
 
-    for (int64_t i = 1; i < steps; i++)
-        most = fmax(most, fabs(rate_at(arg, (double)i)));
     buf_str(out, "step\tlearning rate\n");
     write_line(out, 0, first);
     for (int64_t i = 1; i < steps; i++) {
-        const double rate = rate_at(arg, (double)i), near = 1e-6 * most;
+        const double rate = rate_at(arg, (double)i);
         const double slope = (rate - first) / (double)(i - from);
 
         if (slope < low || slope > high) {

@@ -50,7 +50,7 @@ void forecast_run_clear(struct run_forecast *);
 /*
  * planned_rates - the learning rates that a run is going to have
  *
- *      planned_rates_write(&text, rate, &schedule, steps);
+ *      planned_rates_write(&text, rate, &schedule, peak, steps);
  *      ... text.s becomes the artifact PLANNED_RATES of a run
  *
  *      if (planned_rates_load(&r, run, e) < 0)
@@ -60,7 +60,7 @@ void forecast_run_clear(struct run_forecast *);
  *
  * The file has lines of a step, which counts from 0, and its rate; between two
  * of them, the rate is on the line through them, with an error of at most a
- * millionth of the highest rate.  So no reader has to know schedules, and the
+ * millionth of the peak.  So no reader has to know schedules, and the
  * file stays small.  A run without the file has no rates, which is no error;
  * those of a resumed run are the rates of its newest attempt.
  */
@@ -73,7 +73,7 @@ struct planned_rates {
 
 typedef double planned_rate_fn(const void *arg, double step);
 void planned_rates_write(struct buf *out, planned_rate_fn *, const void *arg,
-                         int64_t steps);
+                         double peak, int64_t steps);
 /* Read lines that begin with a step and a rate; others are left out. */
 void planned_rates_read(struct planned_rates *, char *text);
 int planned_rates_load(struct planned_rates *, const struct run_info *,

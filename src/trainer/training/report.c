@@ -46,7 +46,7 @@ static void store_schedule(struct report *r, const struct engine *eng)
     struct schedule s;
 
     schedule_init(&s, eng->set);
-    planned_rates_write(&text, rate_at, &s, eng->set->is.steps);
+    planned_rates_write(&text, rate_at, &s, s.peak, eng->set->is.steps);
     store_text(r, PLANNED_RATES, text.s);
     buf_clear(&text);
 }
