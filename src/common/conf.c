@@ -243,30 +243,11 @@ static void override_group(struct conf *c, const struct setting *s,
     }
 }
 
-static const struct conf_former *find_former(const struct conf *c,
-                                             const char *key)
-{
-    for (const struct conf_former *f = c->former; f && f->key; f++)
-        if (strcmp(f->key, key) == 0)
-            return f;
-    return NULL;
-}
-
 int conf_put(struct conf *c, const char *key, const char *value,
              const char *where, struct err *e)
 {
     const struct setting *s = conf_find(c, key);
-    const struct conf_former *f = s ? NULL : find_former(c, key);
-    double x, usual;
 
-    if (f) {
-        if (num_real(value, &x) && num_real(f->value, &usual) &&
-            !(x < usual || x > usual))
-            return 0;
-        err_set(e, ERR_USAGE, "%s is not a setting any more; write %s%s%s", key,
-                f->before, value, f->after);
-        return err_wrap(e, "%s", where);
-    }
     if ((s ? set_value(c, s, value, e) : refuse_key(c, key, e)) < 0)
         return err_wrap(e, "%s", where);
     c->origin[index_of(c, s)] = arena_strdup(&c->mem, where);

@@ -79,15 +79,8 @@ struct setting {
     int group;                /* of numbers: equal for alternatives; or 0 */
 };
 
-/* A setting of earlier versions.  Its default is ignored, and of another value
- * an error says what to write instead: before, the value, after. */
-struct conf_former {
-    const char *key, *value, *before, *after;
-};
-
 struct conf {
-    const struct setting *table;      /* ends with a NULL key */
-    const struct conf_former *former; /* likewise, or NULL */
+    const struct setting *table; /* ends with a NULL key */
     void *target;
     const char **origin; /* where each was set, or NULL */
     struct arena mem;

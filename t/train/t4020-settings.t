@@ -68,12 +68,6 @@ refused 'optim.group.1=embed' "optim.group.1: expects a pattern and values"
 refused 'optim.group.1=embed, lr=1e-3, lr=2e-3' "expects a pattern and values"
 refused 'optim.group.1=embed, beta1=1' "expects a pattern and values"
 refused 'optim.group.1=lr=1e-3' "expects a pattern and values"
-refused 'optim.lr_embed=0.3' \
-    "--set: optim.lr_embed is not a setting any more; write optim.group.1 = embed, lr=0.3x"
-printf '[optim]\nlr_vector = 1.0\n' >old.ini
-# shellcheck disable=SC2086
-check "the defaults of former settings are read" \
-    gtrain plan --config old.ini $small
 # what is written into a checkpoint reads back, however long paths are
 long=$(printf '%150s' '' | tr ' ' x)
 mkdir -p "$dir/$long"

@@ -92,13 +92,6 @@ const struct setting settings_table[] = {
     { 0 }
 };
 
-static const struct conf_former former[] = {
-    { "optim.lr_embed", "1", "optim.group.1 = embed, lr=", "x" },
-    { "optim.lr_head", "1", "optim.group.1 = head, lr=", "x" },
-    { "optim.lr_vector", "1", "optim.group.1 = vector, lr=", "x" },
-    { 0 }
-};
-
 static int refuse_sweep(void *arg, const char *key, const char *value,
                         const char *where, struct err *e)
 {
@@ -147,7 +140,6 @@ int settings_begin(struct settings *c, const char *path, struct err *e)
 {
     memset(c, 0, sizeof *c);
     conf_init(&c->conf, settings_table, c);
-    c->conf.former = former;
     return path ? conf_read(&c->conf, path, true, e) : 0;
 }
 
