@@ -154,77 +154,41 @@ bool bisect_trace_diverge(const struct bisect_rows *a,
 
 /* ---- documents -------------------------------------------------------- */
 
-/* The documents of a batch, or the parts of them in one sequence. */
-struct documents {
-    struct buf text; /* the strings */
-    struct document {
-        int64_t sequence, position;
-        const char *text;
-    } * item;
-    size_t n, room;
-};
-
-/* Rows have the loss, the tokens, the sequence, the position, the source of a
- * mixture, and the text. */
-static int read_documents(struct documents *d, struct err *e)
-{
-    char *at = d->text.s, *line;
-
-    while ((line = strsep(&at, "\n")) && *line) {
-        struct document doc = { 0 };
-        const char *field[4], *source;
-
-        for (int i = 0; i < 4; i++)
-            field[i] = strsep(&line, "\t");
-        if (!line || !num_int(field[2], &doc.sequence) ||
-            !num_int(field[3], &doc.position))
-            return err_set(e, ERR_INPUT, "gtrain batch printed '%s'", field[0]);
-        source = strrchr(line, '\t');
-        doc.text = source ? source + 1 : line;
-        APPEND(d->item, d->n, d->room) = doc;
-    }
-    return 0;
-}
-
-static int compute_documents(struct documents *d, const struct bisect_run *r,
+/* The rows of a batch, one string after the other: the loss, the tokens, the
+ * sequence, the position, the source of a mixture, and the text. */
+static int compute_documents(struct buf *rows, const struct bisect_run *r,
                              int64_t step, struct err *e)
 {
     char *number = xasprintf("%" PRId64, step);
     const char *const words[] = { "batch", r->run->id, number, "-n",
                                   "0",     "--whole",  NULL };
-    int ret = compute(&d->text, r, step, words, e);
+    const int ret = compute(rows, r, step, words, e);
 
-    if (ret == 0)
-        ret = read_documents(d, e);
+    for (char *at = rows->s; (at = strchr(at, '\n')); at++)
+        *at = '\0';
     free(number);
     return ret;
 }
 
-static const char *find_text(const struct documents *d, int64_t sequence,
-                             int64_t position)
+/* The text of the first document of a sequence at or after a position, which
+ * becomes its own; or NULL. */
+static const char *find_document(const struct buf *rows, int64_t sequence,
+                                 int64_t *position)
 {
-    for (size_t i = 0; i < d->n; i++)
-        if (d->item[i].sequence == sequence && d->item[i].position == position)
-            return d->item[i].text;
-    return "";
-}
+    const int64_t from = *position;
+    const char *text = NULL;
 
-/* The first document of a sequence whose text the other does not have. */
-static const struct document *find_different(const struct documents *d,
-                                             const struct documents *other,
-                                             int64_t sequence)
-{
-    const struct document *first = NULL;
+    for (const char *row = rows->s; row < rows->s + rows->len;
+         row += strlen(row) + 1) {
+        int64_t of, at;
 
-    for (size_t i = 0; i < d->n; i++) {
-        const struct document *at = &d->item[i];
-
-        if (at->sequence == sequence &&
-            (!first || at->position < first->position) &&
-            strcmp(at->text, find_text(other, sequence, at->position)) != 0)
-            first = at;
+        if (sscanf(row, "%*f %*d %" SCNd64 " %" SCNd64, &of, &at) == 2 &&
+            of == sequence && at >= from && (!text || at < *position)) {
+            text = str_after(row, '\t');
+            *position = at;
+        }
     }
-    return first;
+    return text;
 }
 
 /* Some text from shortly before byte `at` on. */
@@ -239,42 +203,36 @@ static void add_text(struct table *t, const char *text, size_t at)
     buf_clear(&clean);
 }
 
-static void add_difference(struct table *t, const struct document *d,
-                           const char *other)
-{
-    size_t same = 0;
-
-    while (d->text[same] && d->text[same] == other[same])
-        same++;
-    table_text(t, "data");
-    table_printf(t, "document at position %" PRId64 " of sequence %" PRId64,
-                 d->position, d->sequence);
-    add_text(t, d->text, same);
-    add_text(t, other, same);
-}
-
-static void clear_documents(struct documents *d)
-{
-    buf_clear(&d->text);
-    free(d->item);
-}
-
 int bisect_document(struct table *t, const struct bisect_run *a,
                     const struct bisect_run *b, int64_t step, int64_t sequence,
                     struct err *e)
 {
-    struct documents of_a = { .text = BUF_INIT }, of_b = { .text = BUF_INIT };
-    const struct document *d = NULL;
+    struct buf of_a = BUF_INIT, of_b = BUF_INIT;
     int ret = compute_documents(&of_a, a, step, e);
+    const char *x, *y;
 
     if (ret == 0)
         ret = compute_documents(&of_b, b, step, e);
-    if (ret == 0)
-        d = find_different(&of_a, &of_b, sequence);
-    if (d)
-        add_difference(t, d, find_text(&of_b, sequence, d->position));
-    clear_documents(&of_a);
-    clear_documents(&of_b);
+    for (int64_t at = 0; ret == 0 && (x = find_document(&of_a, sequence, &at));
+         at++) {
+        int64_t other = at;
+        size_t same = 0;
+
+        y = find_document(&of_b, sequence, &other);
+        y = y && other == at ? y : "";
+        while (x[same] && x[same] == y[same])
+            same++;
+        if (x[same] == y[same])
+            continue;
+        table_text(t, "data");
+        table_printf(t, "document at position %" PRId64 " of sequence %" PRId64,
+                     at, sequence);
+        add_text(t, x, same);
+        add_text(t, y, same);
+        break;
+    }
+    buf_clear(&of_a);
+    buf_clear(&of_b);
     return ret;
 }
 
