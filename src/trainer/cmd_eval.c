@@ -27,7 +27,7 @@
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/sampler.h"
 
-static const char *data, *questions, *task_list, *documents, *train_text;
+static const char *data, *task_list, *documents, *train_text;
 static const char *per_token, *logits;
 static int64_t sequences, stride, limit, shots = -1;
 static struct trained_model model;
@@ -41,8 +41,6 @@ static const struct opt eval_opts[] = {
       "evaluate the first N windows only (default: all)" },
     { 0, "stride", "n", OPT_LONG, &stride,
       "start a window every N tokens (default: eval.stride)" },
-    { 'q', "questions", "file", OPT_STRING, &questions,
-      "evaluate on HellaSwag or other multiple-choice questions" },
     { 0, "limit", "n", OPT_LONG, &limit,
       "use the first N questions only (default: all)", .range = OPT_FROM(0) },
     { 0, "tasks", "list", OPT_STRING, &task_list,
@@ -136,14 +134,11 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
 static void add_answers(struct table *t, const struct task *task,
                         const struct multiple_choice_result *r)
 {
-    if (!questions)
-        table_text(t, task->name);
+    table_text(t, task->name);
     table_int(t, r->questions);
     table_real(t, r->of[ANSWER_ACC]);
     table_real_or_none(t, r->of[ANSWER_ACC_NORM]);
     table_secs(t, r->seconds);
-    if (questions)
-        return;
     table_real_or_none(t, r->of[ANSWER_ACC_STDERR]);
     table_real_or_none(t, r->of[ANSWER_ACC_BYTES]);
     table_real_or_none(t, r->of[ANSWER_PERPLEXITY]);
@@ -151,12 +146,10 @@ static void add_answers(struct table *t, const struct task *task,
     table_real_or_none(t, r->of[ANSWER_CENTRED]);
 }
 
-/* Evaluate on --tasks, or on the file of --questions. */
 static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
 {
     const struct task_conf conf = {
-        .list = questions ? "questions" : task_list,
-        .file = questions,
+        .list = task_list,
         .folder = data ? data : eng->set->eval.tasks_data,
         .limit = limit,
         .shots = shots,
@@ -165,12 +158,9 @@ static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
     int ret = tasks_add(&tasks, &conf, e);
     struct multiple_choice_result *of = xcalloc(tasks.n + 1, sizeof *of);
 
-    if (!questions)
-        table_column(t, "task");
-    table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
-    if (!questions)
-        table_columns(t, "acc_stderr", "acc_bytes", "perplexity",
-                      "acc_norm_stderr", "centred", NULL);
+    table_columns(t, "task", "questions", "acc", "acc_norm", "time",
+                  "acc_stderr", "acc_bytes", "perplexity", "acc_norm_stderr",
+                  "centred", NULL);
     for (size_t i = 0; i < tasks.n && ret == 0; i++) {
         ret = multiple_choice_eval(eng, &tasks, i, of, e);
         if (ret == 0)
@@ -479,10 +469,9 @@ static int evaluate(struct engine *eng, struct err *e)
 
     if (bits && quantize_weights(&eng->gpt.graph, bits, e) < 0)
         return -1;
-    ret = documents                ? evaluate_documents(eng, &t, e)
-          : questions || task_list ? evaluate_tasks(eng, &t, e)
-                                   : evaluate_text(eng, &t, e);
-
+    ret = documents   ? evaluate_documents(eng, &t, e)
+          : task_list ? evaluate_tasks(eng, &t, e)
+                      : evaluate_text(eng, &t, e);
     if (ret == 0 && eng->coll.rank == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
@@ -496,8 +485,8 @@ static int eval_main(int argc, char **argv, struct err *e)
                        train_text  ? "--train-text"
                        : per_token ? "--per-token"
                                    : "--logits");
-    if (shots >= 0 && !questions && !task_list)
-        return err_set(e, ERR_USAGE, "--shots needs --tasks or --questions");
+    if (shots >= 0 && !task_list)
+        return err_set(e, ERR_USAGE, "--shots needs --tasks");
     if (!!train_text + !!per_token + !!logits > 1)
         return err_set(e, ERR_USAGE,
                        "--train-text, --per-token and --logits exclude each "

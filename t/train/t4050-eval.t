@@ -89,16 +89,17 @@ awk -v loss="$1" -v bpb="$2" -v tokens="$3" -v bytes="$(wc -c <text.txt)" \
         exit !(r > 0.99 && r < 1.01) }'
 ok $? "bits per byte count the bytes of the text behind the tokens" "$*"
 
-cat >q.jsonl <<'END'
+mkdir q
+cat >q/questions.jsonl <<'END'
 {"ctx": "the quick fox", "endings": ["jumps over the lazy hen.", "zq xv kk ww pp."], "label": 0}
 {"ctx": "the brown", "endings": ["vvv qqq", "dog runs over"], "label": "1"}
 END
-gtrain eval run1 --device cpu -q q.jsonl --json >q.json 2>err
+gtrain eval run1 --device cpu --tasks questions --data q --json >q.json 2>err
 grep -q '"questions": *2' q.json && grep -q '"acc": *1' q.json
 ok $? "questions with an easy answer are answered right" "$(cat q.json err)"
 for b in 1 8; do
-    gtrain eval run1 --device cpu -q q.jsonl --tsv --no-header -b $b |
-        cut -f1-3
+    gtrain eval run1 --device cpu --tasks questions --data q --tsv --no-header -b $b |
+        cut -f2-4
 done | uniq | wc -l | grep -qx 1
 ok $? "answers do not depend on the micro-batch"
 mkdir raw
@@ -114,14 +115,14 @@ gtrain eval run1 -v --device cpu --data raw --tasks hellaswag_plain >out 2>err
 like err "'not used' + ' \[header\] The lazy  hen. '" \
     "the texts of hellaswag_plain are as they are in the file"
 printf '{"ctx": "the quick", "endings": ["%s", "zq"], "label": 0}\n' \
-    "$(head -c 600 text.txt | tr '\n' ' ')" >long.jsonl
+    "$(head -c 600 text.txt | tr '\n' ' ')" >q/questions.jsonl
 check "an ending that is longer than the context is scored" \
-    gtrain eval run1 --device cpu -q long.jsonl
+    gtrain eval run1 --device cpu --tasks questions --data q
 like err "1 texts have lost their beginning to the model's context of 32 tok" \
     "a text that is cut is warned of"
-echo '{"ctx": "x", "endings": ["a"], "label": 0}' >bad.jsonl
-gtrain eval run1 -q bad.jsonl >out 2>&1
-test $? -eq 1 && grep -q 'bad.jsonl:1: ' out
+echo '{"ctx": "x", "endings": ["a"], "label": 0}' >q/questions.jsonl
+gtrain eval run1 --tasks questions --data q >out 2>&1
+test $? -eq 1 && grep -q 'q/questions.jsonl:1: ' out
 ok $? "a line that is no question is named with file and number"
 
 mkdir tasks
@@ -373,7 +374,7 @@ like out "s.shots expects 0 to 1000, not 'two'" "shots are a number"
 gtrain eval run1 --data tasks --tasks shots.ini --shots 1001 >out 2>&1
 like out "shots expects .* not" "more than a thousand shots are refused"
 gtrain eval run1 --shots 2 >out 2>&1
-is "$? $(cat out)" "2 gtrain: --shots needs --tasks or --questions" \
+is "$? $(cat out)" "2 gtrain: --shots needs --tasks" \
     "shots without questions are refused"
 
 write() { gtrain sample run1 --device cpu --prompt 'the ' --tokens 24 "$@" 2>err; }

@@ -163,8 +163,8 @@ is $? 5 "documents whose loss is NaN end with the status of that"
 like err 'the loss is not finite: has nan.ck/*.* weights' \
     "the message says that the loss of the documents is not finite"
 is "$(cat out)" "" "no loss that is not finite is printed"
-echo '{"ctx": "the old", "endings": ["hen", "zq"], "label": 0}' >q.jsonl
-gtrain eval nan.ck -q q.jsonl --device cpu >out 2>err
+echo '{"ctx": "the old", "endings": ["hen", "zq"], "label": 0}' >questions.jsonl
+gtrain eval nan.ck --tasks questions --data . --device cpu >out 2>err
 is $? 5 "questions whose losses are NaN end with the status of that"
 
 gtrain eval late --documents nowhere.txt --device cpu >out 2>err

@@ -173,7 +173,7 @@ has "checkpoints, their sizes, the best" "checkpoints/best -> step-00000020" \
 has "the lowest loss and the highest accuracy" "^5\.9211${t}0\.2512"
 has "models of different tokenizers" "^val/bpb$t$(value lr-1e-2 val/bpb)$t"
 has "loss and perplexity with overlapping windows" "${t}272$t"
-has "answers to questions" "^1$t[01]\.0$t[01]\.0"
+has "answers to questions" "^questions${t}1$t[01]\.0$t[01]\.0"
 has "what would be pushed to W&B" "20 lines of history"
 has "the folder that MLflow's UI opens" "^mlruns/0/[0-9a-f]{32}$"
 like lr.md "$four" "the report by itself has the loss of the run"

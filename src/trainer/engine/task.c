@@ -132,8 +132,7 @@ static void set_paths(struct task *t, const struct task_conf *c,
 
     if (!t->is[TASK_FILE])
         t->is[TASK_FILE] = arena_printf(mem, "%s.jsonl", t->name);
-    t->path = c->file ? arena_strdup(mem, c->file)
-                      : find_file(mem, c->folder, t->is[TASK_FILE]);
+    t->path = find_file(mem, c->folder, t->is[TASK_FILE]);
     folder = path_parent(t->path);
     t->shots_path = t->shots > 0 && t->is[TASK_SHOTS_FILE]
                         ? find_file(mem, folder, t->is[TASK_SHOTS_FILE])

@@ -65,8 +65,7 @@ struct tasks {
 
 struct task_conf {
     const char *list;   /* names, and INI files */
-    const char *file;   /* of all questions; or NULL: those of the tasks, */
-    const char *folder; /* in this folder */
+    const char *folder; /* of the questions */
     int64_t limit;      /* the first questions only; 0: all */
     int64_t shots;      /* below 0: as the tasks say */
 };
