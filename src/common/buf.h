@@ -72,3 +72,15 @@ int str_compare(const void *, const void *);
 const char *str_or_empty(const char *);
 /* The value of an environment variable, NULL if it is empty. */
 const char *str_env(const char *name);
+
+/*
+ * percent - bytes of a URL as %XX
+ *
+ * percent_add() keeps ASCII letters, digits and the given characters, and
+ * escapes all other bytes.  percent_decode() works in place; a % that no
+ * escape of a byte but NUL begins stays, and it returns false.
+ */
+#define PERCENT_PART "-._~" /* what a part of a URL keeps */
+
+void percent_add(struct buf *, const char *text, const char *keep);
+bool percent_decode(char *text);

@@ -5,7 +5,6 @@ src_common_libcommon_a_SOURCES = \
 	%D%/conf.c \
 	%D%/dl.c \
 	%D%/err.c \
-	%D%/filelock.c \
 	%D%/hash.c \
 	%D%/log.c \
 	%D%/mem.c \

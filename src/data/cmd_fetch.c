@@ -24,7 +24,6 @@
 #include "common/output/table.h"
 #include "common/buf.h"
 #include "common/err.h"
-#include "common/filelock.h"
 #include "common/save.h"
 #include "common/sha256.h"
 #include "data/corpus/catalog.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/machine/threads.h"
+#include "common/machine/cores.h"
 #include "plot/expression.h"
 #include "plot/smooth_choice.h"
 #include "store/query/differ.h"

@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/machine/threads.h"
+#include "common/machine/cores.h"
 
 enum { PARTS = 20, LEAST = 200 }; /* of fewer points, each one is drawn */
 

@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "common/clock.h"
-#include "common/format/percent.h"
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"

@@ -4,7 +4,6 @@ src_sweep_libsweep_a_SOURCES = \
 	%D%/sweep.c \
 	%D%/sweep_command.c \
 	%D%/sweep_next.c \
-	%D%/sweep_report.c \
 	%D%/sweep_run.c \
 	%D%/sweep_tpe.c \
 	%D%/sweep_wandb.c

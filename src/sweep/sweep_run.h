@@ -167,20 +167,6 @@ int sweep_run_look(struct sweep_run *, struct err *);
 int sweep_run_end(struct sweep_run *, bool stopped, struct err *);
 void sweep_run_close(struct sweep_run *);
 
-/* Print a row for each cell. */
-int sweep_run_status(const struct sweep_run *, const struct table_style *,
-                     struct err *);
-/*
- * Print how the metric depends on one axis (by; NULL: optim.lr, or the first).
- * There is a row for each combination of the other axes, averaged over seeds,
- * with the number of the model's parameters if it is known, the metric at each
- * value of the axis, the best value, and the sensitivity: how much worse than
- * the best the values are on average.  A loss above ln(vocabulary), which is
- * that of a random guess, counts as ln(vocabulary).
- */
-int sweep_run_report(const struct sweep_run *, const char *by,
-                     const struct table_style *, struct err *);
-
 /* Are there groups to choose by the results?  Add the next one, chosen by those
  * of n groups (sweep_tpe_draw()) unless an earlier command has chosen it. */
 bool sweep_run_may_draw(const struct sweep_run *);

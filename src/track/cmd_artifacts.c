@@ -12,7 +12,6 @@
 #include "common/output/pager.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 

@@ -21,11 +21,9 @@
 #include "common/sha256.h"
 #include "common/spawn.h"
 #include "common/format/source_list.h"
-#include "common/format/tar.h"
 #include "store/format/store.h"
 #include "store/write/provenance.h"
 #include "track/proof/bundle.h"
-#include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 

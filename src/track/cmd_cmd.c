@@ -9,7 +9,6 @@
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 static const struct opt cmd_opts[] = { TRACK_OPT_ROOT, { 0 } };

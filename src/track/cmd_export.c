@@ -20,7 +20,7 @@
 #include "common/output/emit.h"
 #include "store/format/store.h"
 #include "store/format/tfevents.h"
-#include "track/runs/copy.h"
+#include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
 static struct track_selection selection = TRACK_SELECTION_INIT;

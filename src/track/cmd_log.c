@@ -10,7 +10,6 @@
 #include "common/opt.h"
 #include "common/sig.h"
 #include "store/write/run.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/value_line.h"
 #include "track/runs/track.h"
 

@@ -13,7 +13,6 @@
 #include "store/format/meta.h"
 #include "store/write/new_run.h"
 #include "store/write/run.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 static const char *experiment, *name, *parent;

@@ -3,7 +3,6 @@
  *
  * with: src/track/runs/file_tree.c
  * with: src/track/import
- * with: src/track/runs/copy.c
  */
 #include "config.h"
 #include "track/import/import.h"

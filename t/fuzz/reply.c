@@ -19,7 +19,6 @@
 #include "store/write/run.h"
 #include "t/fuzz/fuzz.h"
 #include "track/push/push.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 /* ---- instead of common/http/http.c --------------------------------------- */

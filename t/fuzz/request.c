@@ -1,7 +1,6 @@
 /*
  * request - the URL and the headers of a request to gtrack serve, one a line
  *
- * with: src/track/serve/query.c
  * with: src/track/serve/guard.c
  * with: src/track/serve/answer.c
  */
@@ -13,7 +12,6 @@
 #include "common/path.h"
 #include "t/fuzz/fuzz.h"
 #include "track/serve/answer.h"
-#include "track/serve/query.h"
 
 static const char token[] = "0123456789abcdef0123456789abcdef";
 

@@ -1,8 +1,10 @@
 /*
  * tar - fuzz the reader of tar archives
+ *
+ * with: src/track/proof/bundle.c
  */
 #include "config.h"
-#include "common/format/tar.h"
+#include "track/proof/bundle.h"
 
 #include <string.h>
 

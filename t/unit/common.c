@@ -5,7 +5,6 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/format/image_size.h"
-#include "common/format/percent.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"

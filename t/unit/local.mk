@@ -130,7 +130,7 @@ t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c %D%/few_merges.h t/lib/tap.
 t_unit_sentencepiece_t_LDADD = $(DATA_LIBS)
 t_unit_sentencepiece_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_serve_t_SOURCES = %D%/serve.c t/lib/tap.h src/track/serve/answer.c \
-	src/track/serve/cache.c src/track/serve/guard.c src/track/serve/query.c
+	src/track/serve/guard.c
 t_unit_serve_t_LDADD = $(COMMON_LIBS)
 t_unit_serve_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_shard_t_SOURCES = %D%/shard.c t/lib/tap.h

@@ -11,7 +11,6 @@
 #include "plot/draw/figure.h"
 #include "plot/draw/figure_finish.h"
 #include "plot/draw/gnuplot.h"
-#include "plot/draw/palette.h"
 #include "plot/draw/term.h"
 #include "plot/curves.h"
 #include "plot/request.h"

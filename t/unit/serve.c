@@ -11,9 +11,7 @@
 
 #include "t/lib/tap.h"
 #include "track/serve/answer.h"
-#include "track/serve/cache.h"
 #include "track/serve/guard.h"
-#include "track/serve/query.h"
 
 /*
  * Queries

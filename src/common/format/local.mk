@@ -2,11 +2,9 @@
 src_common_libcommon_a_SOURCES += \
 	%D%/image_size.c \
 	%D%/json_scan.c \
-	%D%/percent.c \
 	%D%/protobuf.c \
 	%D%/secret.c \
 	%D%/source_list.c \
-	%D%/tar.c \
 	%D%/yaml.c
 
 # The tables of unicode.h

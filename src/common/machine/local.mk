@@ -1,5 +1,4 @@
 src_common_libcommon_a_SOURCES += \
 	%D%/cores.c \
 	%D%/limits.c \
-	%D%/nvml.c \
-	%D%/threads.c
+	%D%/nvml.c

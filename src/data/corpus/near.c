@@ -11,7 +11,6 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/machine/cores.h"
-#include "common/machine/threads.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"

@@ -11,7 +11,7 @@
 #include "common/buf.h"
 #include "common/format/source_list.h"
 #include "common/log.h"
-#include "common/machine/threads.h"
+#include "common/machine/cores.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"

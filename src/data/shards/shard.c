@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/filelock.h"
+#include "common/save.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/sha256.h"

@@ -9,7 +9,6 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/filelock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "plot/draw/axis.h"
-#include "plot/draw/palette.h"
+#include "plot/draw/figure.h"
 
 static const char *const styles[] = {
     [STYLE_LINE] = "line",

@@ -8,7 +8,6 @@ src_plot_libplot_a_SOURCES += \
 	%D%/gnuplot_text.c \
 	%D%/json.c \
 	%D%/layout.c \
-	%D%/palette.c \
 	%D%/place.c \
 	%D%/range.c \
 	%D%/term.c

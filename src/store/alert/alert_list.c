@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/conf.h"
-#include "common/filelock.h"
+#include "common/save.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"

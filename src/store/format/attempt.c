@@ -14,7 +14,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/filelock.h"
+#include "common/save.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "common/buf.h"
-#include "common/format/percent.h"
 #include "common/format/secret.h"
 #include "common/format/yaml.h"
 #include "common/num.h"

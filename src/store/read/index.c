@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/filelock.h"
+#include "common/save.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
 #include "store/format/store.h"

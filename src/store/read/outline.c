@@ -11,7 +11,6 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/machine/cores.h"
-#include "common/machine/threads.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/format/metric.h"

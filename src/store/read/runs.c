@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/format/secret.h"
 #include "common/log.h"
-#include "common/machine/threads.h"
+#include "common/machine/cores.h"
 #include "common/path.h"
 #include "common/sig.h"
 #include "store/format/attempt.h"

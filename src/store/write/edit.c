@@ -13,7 +13,6 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "common/format/percent.h"
 #include "common/format/yaml.h"
 #include "store/format/key.h"
 #include "store/format/meta.h"

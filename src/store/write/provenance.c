@@ -14,7 +14,7 @@
 #include "common/format/secret.h"
 #include "common/log.h"
 #include "common/machine/limits.h"
-#include "common/machine/threads.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"

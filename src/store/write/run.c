@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/format/secret.h"
 #include "common/log.h"
-#include "common/machine/threads.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"

@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/machine/limits.h"
-#include "common/machine/threads.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"

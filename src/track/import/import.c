@@ -17,7 +17,7 @@
 #include "common/save.h"
 #include "store/format/key.h"
 #include "store/format/store.h"
-#include "track/runs/copy.h"
+#include "track/runs/file_tree.h"
 
 void import_json_each(const char *prefix, json_t *object, char separator,
                       import_json_fn *fn, void *arg)

@@ -9,7 +9,7 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "store/read/runs.h"
-#include "track/runs/copy.h"
+#include "track/runs/file_tree.h"
 
 static size_t count_entries(const char *folder, const char *name)
 {

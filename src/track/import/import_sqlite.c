@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "common/dl.h"
-#include "common/format/percent.h"
+#include "common/buf.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"

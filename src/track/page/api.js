@@ -82,7 +82,7 @@ export function is_available(path, name, value) {
 const had = new Map(), most_had = 60;
 
 /* The text of an answer, of which only what has changed was sent; see
- * src/track/serve/cache.h. */
+ * src/track/serve/answer.h. */
 function whole_text(delta, old) {
     const pieces = old.split(/(?=[{[])/);
 

@@ -11,7 +11,6 @@
 #include <strings.h>
 
 #include "common/buf.h"
-#include "common/format/percent.h"
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/path.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/format/percent.h"
+#include "common/buf.h"
 #include "common/format/protobuf.h"
 #include "common/log.h"
 #include "common/mem.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/format/percent.h"
+#include "common/buf.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"

@@ -15,7 +15,7 @@
 #include "common/path.h"
 #include "store/format/store.h"
 #include "track/push/wandb_push.h"
-#include "track/runs/run_facts.h"
+#include "track/runs/track.h"
 
 /* ---- points as lines ----------------------------------------------------- */
 

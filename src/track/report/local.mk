@@ -1,4 +1,3 @@
 # The documents of gtrack report.
 gtrack_SOURCES += \
-	%D%/report.c \
-	%D%/report_facts.c
+	%D%/report.c

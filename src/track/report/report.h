@@ -18,7 +18,7 @@
  */
 int report_write(const struct request *, int n, char **words, struct err *);
 
-/* What a report says of the runs besides their metrics (report_facts.c). */
+/* What a report says of the runs besides their metrics. */
 
 /* The run with the best validation loss, or training loss, in a sentence with
  * the parameters in which the runs differ; its index, or n if none has one. */

@@ -11,7 +11,7 @@
 #include "common/num.h"
 #include "common/stats/paired.h"
 #include "store/query/differ.h"
-#include "track/runs/run_facts.h"
+#include "track/runs/track.h"
 
 struct column *columns_append(struct columns *c, const char *key,
                               const char *title)

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/err.h"
 #include "common/mem.h"
@@ -70,3 +71,29 @@ bool media_file_parse(struct media_file *, const struct file_tree_file *,
 /* Its caption; NULL if it has none. */
 const char *media_file_caption(const struct media_file *,
                                const struct run_info *, struct arena *);
+
+/*
+ * copy - copy runs from one store into another
+ *
+ * Runs keep their ids and appear as a whole; paths in their files are those of
+ * the new store.  A run that exists there is not copied again.  A run that
+ * cannot be read is reported and the others are copied, but the call fails.
+ */
+struct copies {
+    size_t runs, points; /* that were copied */
+    size_t existing;     /* runs that existed */
+};
+
+int copy_runs(const struct runs *, const char *to_root, struct copies *,
+              struct err *);
+
+/* Copy all files below a folder, except one at its top (or NULL) and links that
+ * leave the folder `inside` (NULL: none), which are reported.  The copies are
+ * new files; no link below `top`, with which `to` begins, is followed. */
+int copy_tree(const char *from, const char *to, const char *top,
+              const char *except, const char *inside, struct err *);
+/* Does this file of a run note what was pushed?  It is for its store only. */
+bool copy_is_cursor(const char *file);
+/* Copy the rest of a stream, which has this name, to another; the caller checks
+ * what was written. */
+int copy_stream(FILE *in, const char *name, FILE *out, struct err *);

@@ -3,9 +3,7 @@ gtrack_SOURCES += \
 	%D%/column.c \
 	%D%/column_parse.c \
 	%D%/compare_table.c \
-	%D%/copy.c \
 	%D%/file_tree.c \
 	%D%/importance.c \
-	%D%/run_facts.c \
 	%D%/track.c \
 	%D%/value_line.c

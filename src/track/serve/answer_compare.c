@@ -12,7 +12,7 @@
 #include "common/output/table.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/json.h"
-#include "plot/draw/palette.h"
+#include "plot/draw/figure.h"
 #include "track/report/report.h"
 #include "track/runs/column.h"
 #include "track/runs/compare_table.h"

@@ -12,7 +12,7 @@
 #include "common/output/pager.h"
 #include "common/path.h"
 #include "track/runs/file_tree.h"
-#include "track/runs/run_facts.h"
+#include "track/runs/track.h"
 #include "track/serve/answer.h"
 #include "track/serve/site.h"
 

@@ -17,7 +17,6 @@
 #include "store/format/attempt.h"
 #include "store/read/runs.h"
 #include "track/runs/file_tree.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 #include "track/serve/answer.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/format/percent.h"
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/output/emit.h"
 #include "common/save.h"

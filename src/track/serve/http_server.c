@@ -14,7 +14,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "track/serve/answer.h"
-#include "track/serve/query.h"
+#include "track/serve/guard.h"
 
 /* -- libmicrohttpd --------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/hash.h"
-#include "common/machine/threads.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/format/store.h"

@@ -8,11 +8,9 @@ gtrack_SOURCES += \
 	%D%/answer_kinds.c \
 	%D%/answer_run.c \
 	%D%/answer_runs.c \
-	%D%/cache.c \
 	%D%/freeze.c \
 	%D%/guard.c \
 	%D%/live.c \
-	%D%/query.c \
 	%D%/site.c
 if HAVE_MICROHTTPD
 gtrack_SOURCES += %D%/http_server.c %D%/serve.c

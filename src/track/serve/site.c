@@ -10,7 +10,7 @@
 #include "store/query/differ.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
-#include "track/serve/cache.h"
+#include "track/serve/answer.h"
 
 /* clang-format off */
 static const struct page {

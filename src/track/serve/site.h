@@ -4,9 +4,8 @@
 
 #include "common/output/table.h"
 #include "track/serve/answer.h"
-#include "track/serve/cache.h"
+#include "track/serve/guard.h"
 #include "track/serve/live.h"
-#include "track/serve/query.h"
 
 /*
  * site - what the pages of the server are made from, and which function makes

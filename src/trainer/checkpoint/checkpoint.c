@@ -12,7 +12,6 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/filelock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/save.h"
