@@ -176,11 +176,12 @@ void sha256_bytes(struct sha256 *h, unsigned char out[SHA256_BYTES])
         out[i] = (unsigned char)(h->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-void sha256_text(struct sha256 *h, char out[SHA256_TEXT])
+void sha256_text(const struct sha256 *h, char out[SHA256_TEXT])
 {
+    struct sha256 copy = *h;
     unsigned char bytes[SHA256_BYTES];
 
-    sha256_bytes(h, bytes);
+    sha256_bytes(&copy, bytes);
     for (int i = 0; i < SHA256_BYTES; i++)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }

@@ -31,8 +31,8 @@ struct sha256 {
 
 void sha256_init(struct sha256 *);
 void sha256_add(struct sha256 *, const void *data, size_t n);
-void sha256_bytes(struct sha256 *, unsigned char out[SHA256_BYTES]);
-void sha256_text(struct sha256 *, char out[SHA256_TEXT]);
+void sha256_bytes(struct sha256 *, unsigned char out[SHA256_BYTES]); /* last */
+void sha256_text(const struct sha256 *, char out[SHA256_TEXT]);
 /* The text of one piece of data. */
 void sha256_of(const void *data, size_t n, char out[SHA256_TEXT]);
 void sha256_hmac(const void *key, size_t key_bytes, const void *data, size_t n,

@@ -103,13 +103,6 @@ struct part {
     struct err e; /* why writing failed */
 };
 
-static void sum_text(const struct part *p, char text[SHA256_TEXT])
-{
-    struct sha256 sum = p->sum;
-
-    sha256_text(&sum, text);
-}
-
 static void part_begin(struct part *p)
 {
     p->at = p->saved = 0;
@@ -130,7 +123,7 @@ static int save_state(struct part *p, const char *tag, struct err *e)
         return err_sys(e, "cannot write %s", p->path);
     if (save_open(&s, p->state, e) < 0)
         return -1;
-    sum_text(p, sum);
+    sha256_text(&p->sum, sum);
     fprintf(s.fp, "%s\n%lld %s\n", tag, (long long)p->at, sum);
     return save_commit(&s, e);
 }
@@ -169,7 +162,7 @@ static void load_state(struct part *p)
     }
     *line = '\0';
     if (add_bytes(p, n))
-        sum_text(p, sum);
+        sha256_text(&p->sum, sum);
     if (p->at != n || strcmp(sum, want) != 0) {
         log_warn("%s is damaged; starting again", p->path);
         part_begin(p);
@@ -322,7 +315,7 @@ static int finish_file(const struct catalog_link *link, struct part *p,
 
     if (sha256_file(p->path, out->sha256, &out->size, e) < 0)
         return -1;
-    sum_text(p, sum);
+    sha256_text(&p->sum, sum);
     ret = strcmp(sum, out->sha256) == 0
               ? check_sum(link, out, link->url, e)
               : err_set(e, ERR_INPUT,

@@ -186,13 +186,6 @@ static void list_complete(struct sink *s)
     }
 }
 
-static void get_sum(const struct sink_shard *t, char sum[SHA256_TEXT])
-{
-    struct sha256 h = t->hash;
-
-    sha256_text(&h, sum);
-}
-
 /* Continue an incomplete shard, if it has the ids that were written to it. */
 static int continue_shard(struct sink *s, int subset, struct err *e)
 {
@@ -202,7 +195,7 @@ static int continue_shard(struct sink *s, int subset, struct err *e)
     if (open_shard(s, subset, t->n, e) < 0 ||
         shard_hash(&t->out, &t->hash, e) < 0)
         return -1;
-    get_sum(t, sum);
+    sha256_text(&t->hash, sum);
     return strcmp(sum, t->sum) == 0
                ? 0
                : err_set(e, ERR_INPUT,
@@ -318,7 +311,7 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
         char sum[SHA256_TEXT] = "-";
 
         if (t->open)
-            get_sum(t, sum);
+            sha256_text(&t->hash, sum);
         fprintf(save.fp, "split %" PRId64 " %" PRId64 " %s\n", t->number, t->n,
                 sum);
     }

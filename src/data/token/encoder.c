@@ -4,16 +4,18 @@
 #include "config.h"
 #include "data/token/tokenizer.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/format/unicode.h"
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "data/token/bpe.h"
 #include "data/token/nfc.h"
-#include "data/token/piece_cache.h"
 #include "data/token/pretokenize.h"
+#include "data/token/word_key.h"
 
 /*
  * added - find added tokens in a text
@@ -159,6 +161,147 @@ size_t tokenizer_specials(const struct tokenizer *t, int flags,
     return n;
 }
 
+/*
+ * piece_cache - the words that encoders have met, and their ids
+ *
+ * A cache has a fixed number of lines of two slots each.  A word is kept in
+ * the line that its hash selects, or in the neighbouring line if that is full.
+ * Words are never removed, as frequent words come early.  This lets threads
+ * share a cache without locks: a thread claims a free slot by marking its
+ * key, and writes the complete key last.
+ *
+ * A word of up to WORD_MAX bytes (word_key.h) is kept if it has at most eight
+ * ids of 16 bits or four of 32 bits.  The upper four bits of its key hold their
+ * number.
+ */
+enum { CACHE_LINES = 1 << 18 };
+
+/* The ids that a slot holds; copy_ids() copies all of them. */
+enum { IDS_NARROW = 8, IDS_WIDE = 4 };
+
+typedef uint16_t narrow_ids __attribute__((vector_size(16)));
+typedef int32_t wide_ids __attribute__((vector_size(32)));
+
+struct cache_word {
+    _Atomic uint64_t a, b; /* the key and the number of ids */
+    union {
+        uint16_t narrow[IDS_NARROW];
+        int32_t wide[IDS_WIDE];
+    } id;
+};
+
+struct cache_line {
+    struct cache_word word[2];
+};
+
+struct piece_cache {
+    struct cache_line *line;
+    bool narrow; /* ids have 16 bits */
+};
+
+static inline size_t line_number(struct word_key k)
+{
+    return (size_t)(word_key_hash(k) / (UINT64_MAX / CACHE_LINES + 1));
+}
+
+/* 0 if the slot holds this word; then its ids may be read. */
+static inline uint64_t word_differs(const struct cache_word *w,
+                                    struct word_key k)
+{
+    const uint64_t b = atomic_load_explicit(&w->b, memory_order_acquire);
+    const uint64_t a = atomic_load_explicit(&w->a, memory_order_relaxed);
+
+    return (a ^ k.a) | (b ^ k.b) << 4;
+}
+
+/* Copies all ids of the slot; returns how many of them belong to the word. */
+static inline size_t copy_ids(int32_t *out, const struct cache_word *w,
+                              bool narrow)
+{
+    if (narrow) {
+        narrow_ids from;
+        wide_ids to;
+
+        memcpy(&from, w->id.narrow, sizeof from);
+        to = __builtin_convertvector(from, wide_ids);
+        memcpy(out, &to, sizeof to);
+    } else {
+        memcpy(out, w->id.wide, sizeof w->id.wide);
+    }
+    return (size_t)(atomic_load_explicit(&w->b, memory_order_relaxed) >> 60);
+}
+
+/* The second half of the key of a slot that is being filled.  No word has this
+ * key, because its length is 0. */
+enum { TAKEN = 2 };
+
+enum { BYTES = CACHE_LINES * sizeof(struct cache_line) };
+
+struct piece_cache *piece_cache_new(const struct tokenizer *t)
+{
+    struct cache_line *line = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct piece_cache *l;
+
+    if (line == MAP_FAILED)
+        return NULL;
+    madvise(line, BYTES, MADV_HUGEPAGE);
+    l = xmalloc(sizeof *l);
+    *l = (struct piece_cache){ line, tokenizer_vocab(t) <= 65536 };
+    return l;
+}
+
+void piece_cache_free(struct piece_cache *l)
+{
+    if (!l)
+        return;
+    munmap(l->line, BYTES);
+    free(l);
+}
+
+/* The word; or NULL, and a free slot for it, or NULL if there is none. */
+static const struct cache_word *find_word(struct piece_cache *l,
+                                          struct word_key k,
+                                          struct cache_word **slot)
+{
+    const size_t i = line_number(k);
+    struct cache_line *const first = &l->line[i], *const next = &l->line[i ^ 1];
+    struct cache_word *const at[] = { &first->word[0], &first->word[1],
+                                      &next->word[1], &next->word[0] };
+
+    *slot = NULL;
+    for (int p = 0; p < 4 && !*slot; p++) {
+        if (word_differs(at[p], k) == 0)
+            return at[p];
+        if (atomic_load_explicit(&at[p]->b, memory_order_relaxed) == 0)
+            *slot = at[p];
+    }
+    return NULL;
+}
+
+/* Keep a word in this slot, unless it has too many ids or another thread has
+ * taken the slot. */
+static void keep_word(struct piece_cache *l, struct cache_word *slot,
+                      struct word_key k, const int32_t *id, size_t n)
+{
+    uint64_t none = 0;
+
+    if (n == 0 || n > (size_t)(l->narrow ? IDS_NARROW : IDS_WIDE))
+        return;
+    if (!atomic_compare_exchange_strong_explicit(
+            &slot->b, &none, TAKEN, memory_order_relaxed, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&slot->a, k.a, memory_order_relaxed);
+    for (size_t i = 0; i < n; i++) {
+        if (l->narrow)
+            slot->id.narrow[i] = (uint16_t)id[i];
+        else
+            slot->id.wide[i] = id[i];
+    }
+    atomic_store_explicit(&slot->b, k.b | (uint64_t)n << 60,
+                          memory_order_release);
+}
+
 /* Words are found in batches, small enough that the lines of two batches stay
  * in the first cache. */
 enum { BATCH = 128 };
@@ -168,7 +311,7 @@ struct word_batch {
     size_t n;
     uint32_t stop[BATCH];
     uint64_t a[BATCH], b[BATCH]; /* the keys, which are slower as pairs */
-    const struct piece_cache_line *line[BATCH];
+    const struct cache_line *line[BATCH];
 };
 
 struct encoder {
@@ -212,19 +355,19 @@ static __attribute__((noinline)) int32_t *encode_word(
     struct encoder *enc, const uint8_t *s, uint32_t n, struct word_key k,
     struct ids *ids, int32_t *out, size_t remaining)
 {
-    struct piece_cache_word *slot = NULL;
-    const struct piece_cache_word *w =
-        n <= WORD_MAX ? piece_cache_find(enc->cache, k, &slot) : NULL;
+    struct cache_word *slot = NULL;
+    const struct cache_word *w =
+        n <= WORD_MAX ? find_word(enc->cache, k, &slot) : NULL;
     size_t count;
 
     if (w)
-        return out + piece_cache_copy_ids(out, w, enc->cache->narrow);
+        return out + copy_ids(out, w, enc->cache->narrow);
     ids->n = (size_t)(out - ids->id);
-    ids_reserve(ids, n + remaining * PIECE_CACHE_IDS_NARROW);
+    ids_reserve(ids, n + remaining * IDS_NARROW);
     out = ids->id + ids->n;
     count = bpe_piece(enc->t, s, n, out);
     if (slot)
-        piece_cache_keep(enc->cache, slot, k, out, count);
+        keep_word(enc->cache, slot, k, out, count);
     return out + count;
 }
 
@@ -234,7 +377,7 @@ static inline __attribute__((always_inline)) void add_keys(
     const struct encoder *enc, struct word_batch *w, size_t from, size_t to,
     const uint8_t *end)
 {
-    const struct piece_cache_line *const line = enc->cache->line;
+    const struct cache_line *const line = enc->cache->line;
     uint32_t at = from > 0 ? w->stop[from - 1] : 0;
 
     for (size_t i = from; i < to; i++) {
@@ -246,7 +389,7 @@ static inline __attribute__((always_inline)) void add_keys(
             k = end ? word_key_last(s, end, len) : word_key(s, len);
         w->a[i] = k.a;
         w->b[i] = k.b;
-        w->line[i] = &line[piece_cache_line_number(k)];
+        w->line[i] = &line[line_number(k)];
         __builtin_prefetch(w->line[i]);
         at = w->stop[i];
     }
@@ -273,22 +416,22 @@ static void encode_words(struct encoder *enc, const struct word_batch *b,
     const bool narrow = enc->cache->narrow;
     int32_t *out;
 
-    ids_reserve(ids, b->n * PIECE_CACHE_IDS_NARROW);
+    ids_reserve(ids, b->n * IDS_NARROW);
     out = ids->id + ids->n;
     for (size_t i = 0; i < b->n; i++) {
         const struct word_key k = { b->a[i], b->b[i] };
-        const struct piece_cache_word *w = b->line[i]->word;
+        const struct cache_word *w = b->line[i]->word;
 
         /* a branch: frequent words come early, so they have the first slot */
-        if (__builtin_expect(piece_cache_word_differs(w, k) != 0, 0) &&
-            piece_cache_word_differs(++w, k) != 0) {
+        if (__builtin_expect(word_differs(w, k) != 0, 0) &&
+            word_differs(++w, k) != 0) {
             const uint32_t at = i > 0 ? b->stop[i - 1] : 0;
 
             out = encode_word(enc, b->text + at, b->stop[i] - at, k, ids, out,
                               b->n - i);
             continue;
         }
-        out += piece_cache_copy_ids(out, w, narrow);
+        out += copy_ids(out, w, narrow);
     }
     ids->n = (size_t)(out - ids->id);
 }

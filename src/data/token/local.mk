@@ -4,7 +4,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/bpe_train.c \
 	%D%/encoder.c \
 	%D%/nfc.c \
-	%D%/piece_cache.c \
 	%D%/pretokenize.c \
 	%D%/tokenizer.c \
 	%D%/tokfile.c \

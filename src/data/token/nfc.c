@@ -2,12 +2,10 @@
 #include "data/token/nfc.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
 #include "common/utf8.h"
-#include "data/token/nfc_impl.h"
 
 /* Characters from NO_ROWS on have no row in the tables.  The UTF-8 of each
  * character with a row begins with FIRST_BYTE or a later byte. */

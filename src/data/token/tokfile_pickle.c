@@ -20,25 +20,19 @@ enum pickle_type { NOTHING, INTEGER, STRING, DICT, MARK };
 
 struct pickle_value {
     enum pickle_type type;
-    int64_t n;     /* the integer; the number of the dictionary */
+    int64_t n;     /* the integer */
     const char *s; /* the string, in the file */
     size_t len;
 };
 
-struct pickle_item {
-    int64_t dict;
-    struct pickle_value key, value;
-};
-
 struct unpickler {
+    struct tokenizer *t;
     const uint8_t *p, *end;
     struct pickle_value *stack;
     size_t n_stack, stack_room;
     struct pickle_value *memo;
     size_t n_memo, memo_room;
-    struct pickle_item *item;
-    size_t n_items, items_room;
-    int64_t n_dicts;
+    struct pickle_value size; /* the last value of vocab_size */
 };
 
 static int bad_pickle(struct err *e, const char *what)
@@ -116,16 +110,37 @@ static int memo_get(struct unpickler *m, int n, struct err *e)
     return push_value(m, m->memo[i]);
 }
 
-/* Move the pairs above stack[from] into a dictionary. */
+static bool is_key(const struct pickle_value *v, const char *key)
+{
+    return v->type == STRING && v->len == strlen(key) &&
+           memcmp(v->s, key, v->len) == 0;
+}
+
+static int add_token(struct unpickler *m, const struct pickle_value *key,
+                     const struct pickle_value *id, struct err *e)
+{
+    if (key->type != STRING || id->type != INTEGER)
+        return bad_pickle(e, "stoi does not map strings to integers");
+    return tokenizer_add(m->t, id->n, key->s, key->len, e) < 0
+               ? err_wrap(e, "stoi")
+               : 0;
+}
+
+/* Take the pairs above stack[from] for a dictionary; below that is the key that
+ * it will have, unless it is the whole. */
 static int set_items(struct unpickler *m, size_t from, size_t dict,
                      struct err *e)
 {
-    if ((m->n_stack - from) % 2 != 0 || m->stack[dict].type != DICT)
+    const struct pickle_value *v = m->stack;
+    const bool is_stoi = dict > 0 && is_key(&v[dict - 1], "stoi");
+
+    if ((m->n_stack - from) % 2 != 0 || v[dict].type != DICT)
         return bad_pickle(e, "items without a dictionary");
     for (size_t i = from; i < m->n_stack; i += 2) {
-        APPEND(m->item, m->n_items, m->items_room) =
-            (struct pickle_item){ m->stack[dict].n, m->stack[i],
-                                  m->stack[i + 1] };
+        if (is_stoi && add_token(m, &v[i], &v[i + 1], e) < 0)
+            return -1;
+        if (dict == 0 && is_key(&v[i], "vocab_size"))
+            m->size = v[i + 1];
     }
     m->n_stack = dict + 1;
     return 0;
@@ -155,8 +170,7 @@ static int run_instruction(struct unpickler *m, struct err *e)
     case '\x95': /* FRAME */
         return read_int(m, 8, &n, e);
     case '}':
-        return push_value(
-            m, (struct pickle_value){ .type = DICT, .n = m->n_dicts++ });
+        return push_value(m, (struct pickle_value){ .type = DICT });
     case '(':
         return push_value(m, (struct pickle_value){ .type = MARK });
     case 'K':
@@ -197,43 +211,14 @@ static int run_instruction(struct unpickler *m, struct err *e)
     }
 }
 
-/* The value of a key in the dictionary that remains on the stack, or NULL. */
-static const struct pickle_value *lookup(const struct unpickler *m,
-                                         const char *key)
+static int check_all(const struct unpickler *m, struct err *e)
 {
-    const size_t len = strlen(key);
-
-    for (size_t i = m->n_items; i > 0; i--) {
-        const struct pickle_item *n = &m->item[i - 1];
-
-        if (n->dict == m->stack[0].n && n->key.type == STRING &&
-            n->key.len == len && memcmp(n->key.s, key, len) == 0)
-            return &n->value;
-    }
-    return NULL;
-}
-
-static int add_stoi(struct unpickler *m, struct tokenizer *t, struct err *e)
-{
-    const struct pickle_value *stoi, *size;
-
     if (m->n_stack != 1 || m->stack[0].type != DICT)
         return bad_pickle(e, "it is not a dictionary");
-    stoi = lookup(m, "stoi");
-    size = lookup(m, "vocab_size");
-    if (!stoi || stoi->type != DICT)
+    if (m->t->n_ids == 0)
         return bad_pickle(e, "it has no dictionary stoi");
-    for (size_t i = 0; i < m->n_items; i++) {
-        const struct pickle_item *n = &m->item[i];
-
-        if (n->dict != stoi->n)
-            continue;
-        if (n->key.type != STRING || n->value.type != INTEGER)
-            return bad_pickle(e, "stoi does not map strings to integers");
-        if (tokenizer_add(t, n->value.n, n->key.s, n->key.len, e) < 0)
-            return err_wrap(e, "stoi");
-    }
-    if (size && (size->type != INTEGER || size->n != t->n_ids))
+    if (m->size.type != NOTHING &&
+        (m->size.type != INTEGER || m->size.n != m->t->n_ids))
         return bad_pickle(e, "vocab_size differs from the size of stoi");
     return 0;
 }
@@ -241,14 +226,15 @@ static int add_stoi(struct unpickler *m, struct tokenizer *t, struct err *e)
 int tokfile_parse_pickle(struct tokenizer *t, const char *text, size_t n,
                          struct err *e)
 {
-    struct unpickler m = { .p = (const uint8_t *)text,
+    struct unpickler m = { .t = t,
+                           .p = (const uint8_t *)text,
                            .end = (const uint8_t *)text + n };
     int got;
 
     while ((got = run_instruction(&m, e)) == 0)
         ;
     if (got > 0)
-        got = add_stoi(&m, t, e);
-    FREE(m.stack, m.memo, m.item);
+        got = check_all(&m, e);
+    FREE(m.stack, m.memo);
     return got;
 }
