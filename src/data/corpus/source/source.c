@@ -17,6 +17,11 @@
 #include "common/sig.h"
 #include "data/corpus/source/download.h"
 
+/*
+ * A thread downloads a URL into a pipe, which a source reads, so a broken
+ * connection is not seen there unless all tries fail.  url_end() is called at
+ * the end of the pipe, and fails if the end came too early.
+ */
 struct source_url {
     struct http *http; /* with DOWNLOAD_NAME_TRIES */
     char *url;
@@ -75,7 +80,24 @@ static int start(struct source_url *u, struct err *e)
     return err_sys(e, "cannot start a thread that downloads");
 }
 
-int source_url_open(struct source_url **out, const char *url,
+static void join(struct source_url *u)
+{
+    if (!u->joined)
+        pthread_join(u->thread, NULL);
+    u->joined = true;
+}
+
+static void url_close(struct source_url *u)
+{
+    if (!u)
+        return;
+    atomic_store(&u->cancel, true);
+    join(u);
+    http_close(u->http);
+    FREE(u->url, u);
+}
+
+static int url_open(struct source_url **out, const char *url,
                     const struct http_conf *conf, struct err *e)
 {
     struct source_url *u = xcalloc(1, sizeof *u);
@@ -89,21 +111,16 @@ int source_url_open(struct source_url **out, const char *url,
     fd = u->http ? start(u, e) : -1;
     if (fd < 0) {
         u->joined = true;
-        source_url_close(u);
+        url_close(u);
         return -1;
     }
     *out = u;
     return fd;
 }
 
-static void join(struct source_url *u)
-{
-    if (!u->joined)
-        pthread_join(u->thread, NULL);
-    u->joined = true;
-}
-
-int source_url_again(struct source_url *u, int64_t from, struct err *e)
+/* The descriptor of a new pipe, from this byte on, after the old one was
+ * closed. */
+static int url_again(struct source_url *u, int64_t from, struct err *e)
 {
     int fd;
 
@@ -117,23 +134,13 @@ int source_url_again(struct source_url *u, int64_t from, struct err *e)
     return fd;
 }
 
-int source_url_end(struct source_url *u, struct err *e)
+static int url_end(struct source_url *u, struct err *e)
 {
     join(u);
     if (u->err.kind == ERR_NONE)
         return 0;
     *e = u->err;
     return -1;
-}
-
-void source_url_close(struct source_url *u)
-{
-    if (!u)
-        return;
-    atomic_store(&u->cancel, true);
-    join(u);
-    http_close(u->http);
-    FREE(u->url, u);
 }
 
 enum {
@@ -201,7 +208,7 @@ static ssize_t read_some(const struct source *s, void *buf, size_t n,
     } while (got < 0 && errno == EINTR);
     if (got < 0)
         return err_sys(e, "cannot read");
-    if (got == 0 && n > 0 && s->url && source_url_end(s->url, e) < 0)
+    if (got == 0 && n > 0 && s->url && url_end(s->url, e) < 0)
         return -1;
     return got;
 }
@@ -235,7 +242,7 @@ int source_open(struct source **out, const char *path, int wake,
     struct stat st;
 
     if (download_is_url(path)) {
-        s->fd = source_url_open(&s->url, path, http, e);
+        s->fd = url_open(&s->url, path, http, e);
         if (s->fd < 0) {
             free(s);
             return -1;
@@ -356,7 +363,7 @@ int source_skip(struct source *s, int64_t n, struct err *e)
     }
     if (!s->type && s->left < (uint64_t)n && s->url) {
         close(s->fd);
-        s->fd = source_url_again(s->url, n, e);
+        s->fd = url_again(s->url, n, e);
         s->taken = n;
         s->left = 0;
         return s->fd < 0 ? -1 : 0;
@@ -384,7 +391,7 @@ void source_close(struct source *s)
         s->type->close(s->inflater);
     if (s->fd >= 0)
         close(s->fd);
-    source_url_close(s->url);
+    url_close(s->url);
     FREE(s->buf, s);
 }
 

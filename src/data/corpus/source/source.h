@@ -39,22 +39,6 @@ int64_t source_taken(const struct source *);      /* bytes read from the file */
 const char *source_coding(const struct source *); /* "", "gzip", "zstd" */
 
 /*
- * A thread downloads a URL into a pipe, which the returned descriptor reads, so
- * a broken connection is not seen here unless all tries
- * fail.  source_url_end() is called at the end of the pipe, and fails if the
- * end came too early; source_url_close() stops the download.
- */
-struct source_url;
-
-int source_url_open(struct source_url **, const char *url,
-                    const struct http_conf *, struct err *);
-int source_url_end(struct source_url *, struct err *);
-/* The descriptor of a new pipe, from this byte on, after the old one was
- * closed. */
-int source_url_again(struct source_url *, int64_t from, struct err *);
-void source_url_close(struct source_url *); /* NULL is fine */
-
-/*
  * A format of compressed files.  inflate() moves *at and *left past the input
  * that it has used, and *to past its output.  It returns true at the end of a
  * member or frame; after that it expects the beginning of another.  After an
