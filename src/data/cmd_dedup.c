@@ -6,8 +6,10 @@
 #include "common/confine.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "common/path.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_writer.h"
 #include "data/corpus/hashset.h"
@@ -15,6 +17,7 @@
 #include "data/corpus/source/download.h"
 
 static const char *output = "-";
+static struct opt_list against;
 static bool near;
 static struct near_how how = { .similarity = 0.75,
                                .memory = (uint64_t)1 << 30 };
@@ -23,6 +26,8 @@ static struct corpus_opts input = CORPUS_OPTS_INIT;
 static const struct opt dedup_opts[] = {
     { 'o', "output", "file", OPT_STRING, &output,
       "write JSON Lines to FILE (default: -, standard output)" },
+    { 0, "against", "path", OPT_LIST, &against,
+      "also leave out documents that the text in PATH has" },
     { 0, "near", NULL, OPT_FLAG, &near,
       "also leave out documents that are similar to an earlier one" },
     { 0, "similarity", "share", OPT_REAL, &how.similarity,
@@ -41,14 +46,25 @@ struct dedup {
     struct corpus_writer out;
     struct hashset seen;
     struct near *near; /* or NULL */
-    int64_t kept, omitted, similar, omitted_bytes;
+    int64_t read, kept, omitted, similar, omitted_bytes;
 };
+
+/* Of --against. */
+static int remember(void *arg, const struct corpus_doc *doc, struct err *e)
+{
+    struct dedup *d = arg;
+
+    (void)e;
+    d->read++;
+    hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi);
+    return 0;
+}
 
 static int write_if_new(void *arg, const struct corpus_doc *doc, struct err *e)
 {
     struct dedup *d = arg;
-    const bool is_similar =
-        d->near && near_drops(d->near, d->kept + d->omitted);
+    const int64_t number = d->read++;
+    const bool is_similar = d->near && near_drops(d->near, number);
 
     (void)e;
     if (hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi) &&
@@ -62,19 +78,27 @@ static int write_if_new(void *arg, const struct corpus_doc *doc, struct err *e)
     return 0;
 }
 
+/* The text of --against comes first. */
 static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
                         struct err *e)
 {
+    struct corpus_conf first;
+
     if (near) {
         d->near = near_find(conf, &how, e);
         if (!d->near)
             return -1;
         conf->quiet = true; /* what is wrong with the input was said */
     }
-    if (corpus_each(conf, write_if_new, d, e) < 0)
+    first = *conf;
+    first.n = against.n;
+    first.keep_lines = false;
+    conf->path += against.n;
+    conf->n -= against.n;
+    if ((first.n > 0 && corpus_each(&first, remember, d, e) < 0) ||
+        corpus_each(conf, write_if_new, d, e) < 0)
         return -1;
-    if (near && d->kept + d->omitted != near_documents(d->near) &&
-        !ferror(d->out.fp))
+    if (near && d->read != near_documents(d->near) && !ferror(d->out.fp))
         return err_set(e, ERR_INPUT, "the input was changed while it was read");
     return 0;
 }
@@ -82,6 +106,7 @@ static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
 static int dedup_main(int argc, char **argv, struct err *e)
 {
     struct dedup d = { 0 };
+    struct path_list all = { 0 };
     struct corpus_conf conf;
     char kept[NUM_TEXT], omitted[NUM_TEXT], bytes[NUM_TEXT];
     int ret;
@@ -89,16 +114,23 @@ static int dedup_main(int argc, char **argv, struct err *e)
     if (!(how.similarity > 0 && how.similarity <= 1))
         return err_set(e, ERR_USAGE,
                        "--similarity expects a share from 0 to 1");
-    if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
-        return -1;
-    confine_output(output, download_any(argv, argc));
-    if ((near && corpus_files_last(argv, (size_t)argc, "--near", e) < 0) ||
-        corpus_writer_open(&d.out, output, &conf, e) < 0)
-        return -1;
-    ret = dedup_corpus(&d, &conf, e);
-    ret = corpus_writer_close(&d.out, ret, e);
+    for (size_t i = 0; i < against.n; i++)
+        path_list_add(&all, xstrdup(against.item[i]));
+    for (int i = 0; i < argc; i++)
+        path_list_add(&all, xstrdup(argv[i]));
+    ret = corpus_conf_set(&conf, &input, all.name, argc ? (int)all.n : 0, e);
+    confine_output(output, download_any(all.name, (int)all.n));
+    if (ret == 0 && near)
+        ret = corpus_files_last(all.name, all.n, "--near", e);
+    if (ret == 0)
+        ret = corpus_writer_open(&d.out, output, &conf, e);
+    if (ret == 0) {
+        ret = dedup_corpus(&d, &conf, e);
+        ret = corpus_writer_close(&d.out, ret, e);
+    }
     near_free(d.near);
     hashset_clear(&d.seen);
+    path_list_clear(&all);
     if (ret == 0)
         log_info("%s kept, %s left out (%s)",
                  num_count(kept, d.kept, "document"),

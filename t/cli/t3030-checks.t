@@ -45,6 +45,16 @@ ok $? "dedup writes documents of several blocks whole"
 gdata dedup -q --input jsonl - <a.jsonl >out 2>err
 test "$(wc -l <out)" = 3; ok $? \
     "dedup reads JSON from standard input with --input jsonl"
+printf '{"text":"two"}\n{"text":"three"}\n' >old.jsonl
+printf '{"text":"one"}\n{"text":"One!"}\n' >want
+run 0 gdata dedup --against old.jsonl --against c.txt a.jsonl b.txt c.txt &&
+    cmp -s out want && grep -q "2 documents kept, 5 left out" err
+ok $? "dedup --against leaves out what the other texts have"
+run 2 gdata dedup --against old.jsonl && grep -q "name the text" err
+ok $? "dedup --against needs a text beside the other one"
+run 0 gdata dedup --against a.jsonl --where 'text = "two"' old.jsonl &&
+    test ! -s out
+ok $? "the options of the input apply to --against, too"
 run 3 gdata dedup nowhere; ok $? "dedup of a missing file ends with status 3"
 run 2 gdata dedup a.jsonl --bad nonsense; ok $? \
     "dedup with a wrong --bad ends with status 2"

@@ -72,6 +72,11 @@ ok $? "pairs are named by files and lines"
 grep -q "2 documents kept, 2 left out" err &&
     grep -q "2 of those left out are similar" err
 ok $? "dedup counts the documents that are similar"
+sed -n 3p 2.jsonl >3.jsonl
+run 0 gdata dedup -v --near --similarity 0.9 --against 1.jsonl \
+    --against 3.jsonl 2.jsonl
+sed -n 1p 2.jsonl | cmp -s - out && grep -q "1 document kept, 2 left out" err
+ok $? "documents that are similar to those of --against are left out"
 printf '{"id":1,"text":"%s"}\n{"text":"%s","id":2}\n{"id":3,"text":"%s!"}\n' \
     "$a" "$a" "$a" >fields.jsonl
 run 0 gdata dedup --near fields.jsonl && sed 1q fields.jsonl | cmp -s - out
