@@ -94,9 +94,7 @@ int clean_load(struct clean *c, const char *path, struct err *e)
                                          .type = CONF_TEXT,
                                          .at = (size_t)i * sizeof *text,
                                          .value = "off" };
-    *c = (struct clean){ .kept = BUF_INIT,
-                         .replaced = BUF_INIT,
-                         .grams = GRAMS_INIT };
+    *c = (struct clean){ .kept = BUF_INIT, .replaced = BUF_INIT };
     conf_init(&f, table, text);
     text[CLEAN_EMPTY] = rules[CLEAN_EMPTY].published;
     ret = conf_read(&f, path, false, e);
@@ -408,7 +406,7 @@ static struct counts read_text(struct grams *g, struct clean *edits,
     bool in_line = false;
 
     if (g)
-        grams_begin(g);
+        grams_begin(g, text, n);
     while (p < end) {
         uint32_t c;
 
@@ -576,9 +574,8 @@ int clean_test(struct clean *c, const char **text, size_t *n, double *value,
             continue;
         *value = k.values[i];
         if (i >= CLEAN_TOP_2 && i <= CLEAN_GRAMS_10)
-            *value = (double)(i < CLEAN_GRAMS_5 ? grams_top : grams_repeated)(
-                         &c->grams, (size_t)(i - CLEAN_TOP_2 + 2)) /
-                     (double)k.chars;
+            *value = (i < CLEAN_GRAMS_5 ? grams_top : grams_repeated)(
+                &c->grams, (size_t)(i - CLEAN_TOP_2 + 2), k.chars, c->limit[i]);
         if (breaks(c, i, *value)) {
             count[i]++;
             return i;

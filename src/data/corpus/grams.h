@@ -4,43 +4,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
-
 /*
  * grams - sequences of words that occur more than once in a document
  *
- *      struct grams g = GRAMS_INIT;
+ *      struct grams g = { 0 };
  *
- *      grams_begin(&g);
+ *      grams_begin(&g, text, n);
  *      grams_add(&g, word, len, chars);        of each word, in order
  *      for (n = 2; n <= 4; n++)
- *          top = grams_top(&g, n);
+ *          top = grams_top(&g, n, all, limit);
  *      for (n = 5; n <= 10; n++)
- *          repeated = grams_repeated(&g, n);
+ *          repeated = grams_repeated(&g, n, all, limit);
  *      grams_clear(&g);
  *
- * It may begin again with another document.  The lengths of sequences ascend:
- * what does not repeat with few words is not looked at with more.
+ * It may begin again with another document.  The words are bytes of the text.
+ *
+ * Most documents are far from any limit, so a bound of the share is found
+ * first, which is faster.  If it is no more than the limit, it is returned in
+ * place of the share.  The lengths of sequences ascend.
  */
 struct grams {
-    struct buf joined; /* all words of the document */
+    char *joined;      /* all words of the document */
     struct gram *word; /* and the end of the last one */
-    size_t n, room;
-    uint32_t *slot;           /* 0, or a word + 1 */
+    uint32_t *later;   /* see find_later() */
+    const char *end;   /* of the text */
+    size_t n, n_later, room;
+    uint32_t *slot;
     size_t slots, slots_room; /* powers of two */
-    bool hashed, windowed;    /* hash_words() and find_windows() are done */
+    bool searched;            /* find_later() is done */
 };
 
-#define GRAMS_INIT ((struct grams){ .joined = BUF_INIT })
-
-void grams_begin(struct grams *);
+void grams_begin(struct grams *, const char *text, size_t n);
 void grams_add(struct grams *, const char *word, size_t len, size_t chars);
 
-/* The characters in all sequences of n words that are equal to the most
- * frequent one, the first of several, with a space between two words. */
-size_t grams_top(struct grams *, size_t n);
-/* The characters in sequences of n words that occurred before, without spaces,
- * as these are compared; after one of them, the next begins at its end. */
-size_t grams_repeated(struct grams *, size_t n);
+/* The share of all characters in those sequences of n words that are equal to
+ * the most frequent one, the first of several, with a space between words. */
+double grams_top(struct grams *, size_t n, size_t all, double limit);
+/* The share in sequences of n words that occurred before, without spaces, as
+ * these are compared; after one of them, the next begins at its end. */
+double grams_repeated(struct grams *, size_t n, size_t all, double limit);
 
 void grams_clear(struct grams *);
