@@ -114,6 +114,8 @@ static int dedup_main(int argc, char **argv, struct err *e)
     if (!(how.similarity > 0 && how.similarity <= 1))
         return err_set(e, ERR_USAGE,
                        "--similarity expects a share from 0 to 1");
+    if (against.n > 0 && input.part)
+        return err_set(e, ERR_USAGE, "--against and --part exclude each other");
     for (size_t i = 0; i < against.n; i++)
         path_list_add(&all, xstrdup(against.item[i]));
     for (int i = 0; i < argc; i++)

@@ -624,7 +624,8 @@ static int encode_input(struct encoding *w, struct err *e)
     struct corpus_files files;
 
     if (set_conf(w, e) < 0 ||
-        corpus_files_find(&files, w->in.path, w->in.n, e) < 0)
+        corpus_files_find(&files, w->in.path, w->in.n, e) < 0 ||
+        corpus_files_part(&files, w->in.part, e) < 0)
         return -1;
     choose_holdout(w, &files);
     set_sink(w);

@@ -209,7 +209,7 @@ static int compare_texts(struct path_list *trains, struct path_list *evals,
         ret = corpus_conf_set(&conf, &input, &evals->name[i], 1, e);
         if (ret < 0)
             break;
-        conf.where = NULL; /* of the training text */
+        conf.where = conf.part = NULL; /* of the training text */
         if (eval_field || !conf.field)
             conf.field = eval_field ? eval_field : published;
         ret = leak_eval(l, evals->name[i], &conf, e);

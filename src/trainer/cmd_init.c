@@ -282,6 +282,7 @@ static int read_text(const struct setup *s, const char *const *command,
         { "--field", input.field },
         { "--separator", input.separator },
         { "--where", input.where },
+        { "--part", input.part },
         { "--bad", input.bad ? corpus_bad_words[input.bad] : NULL },
         { "--max-bad", s->max_bad },
     };

@@ -418,7 +418,8 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     c->at = conf->from ? *conf->from : (struct corpus_place){ 0, 0, 1, false };
     c->where = conf->where ? where_parse(conf->where, e) : NULL;
     if ((conf->where && !c->where) ||
-        corpus_files_find(&c->files, conf->path, conf->n, e) < 0) {
+        corpus_files_find(&c->files, conf->path, conf->n, e) < 0 ||
+        corpus_files_part(&c->files, conf->part, e) < 0) {
         corpus_free(c);
         return -1;
     }
@@ -523,6 +524,7 @@ int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
         .field = o->field,
         .separator = o->separator,
         .where = o->where,
+        .part = o->part,
         .bad = (enum corpus_bad)o->bad,
         .good = 1 - o->max_bad,
         .quiet = getenv("GDATA_TEXT_IS_KNOWN") != NULL,

@@ -74,6 +74,7 @@ struct corpus_conf {
     const char *separator; /* of plain text; NULL: a file is a document */
     const char *where;     /* a filter of documents by their fields (where.h),
                             * or NULL */
+    const char *part;      /* of the files (corpus_files_part()), or NULL */
     enum corpus_bad bad;
     bool quiet;                      /* about what is skipped */
     bool keep_lines;                 /* as JSON, in corpus_doc */
@@ -202,7 +203,7 @@ bool corpus_doc_in_share(const struct corpus_doc *, double share);
  */
 struct corpus_opts {
     int format, bad; /* enum corpus_format, corpus_bad */
-    const char *field, *separator, *where;
+    const char *field, *separator, *where, *part;
     double max_bad; /* share of lines */
 };
 
@@ -219,6 +220,8 @@ extern const char *const corpus_formats[], *const corpus_bad_words[];
       "read this field of JSON or column of Parquet (default: text)" }, \
     { 0, "where", "filter", OPT_STRING, &(o).where, \
       "read only documents whose fields match: 'score >= 3'" }, \
+    { 0, "part", "part", OPT_STRING, &(o).part, \
+      "read only this part of the files, as in 3/16" }, \
     { 0, "separator", "text", OPT_STRING, &(o).separator, \
       "end a document of plain text at TEXT" }, \
     { 0, "bad", "what", OPT_WORD, &(o).bad, \

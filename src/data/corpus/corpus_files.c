@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -171,6 +172,36 @@ int corpus_files_find(struct corpus_files *f, char *const *path, size_t n,
             return -1;
         }
     return 0;
+}
+
+int corpus_files_part(struct corpus_files *f, const char *part, struct err *e)
+{
+    struct path_list all = f->list;
+    size_t number, of;
+    int end = 0, ret = 0;
+
+    if (!part)
+        return 0;
+    f->list = (struct path_list){ 0 };
+    f->total = f->total < 0 ? -1 : 0;
+    if (sscanf(part, "%9zu/%9zu%n", &number, &of, &end) != 2 || part[end] ||
+        number < 1 || number > of)
+        ret = err_set(e, ERR_USAGE,
+                      "--part expects a part of the files such as 3/16, not "
+                      "'%s'",
+                      part);
+    else if (number > all.n)
+        ret = err_set(e, ERR_USAGE, "--part %s: there are only %zu files", part,
+                      all.n);
+    for (size_t i = number - 1; ret == 0 && i < all.n; i += of) {
+        struct stat st;
+
+        path_list_add(&f->list, xstrdup(all.name[i]));
+        if (f->total >= 0 && stat(all.name[i], &st) == 0)
+            f->total += st.st_size;
+    }
+    path_list_clear(&all);
+    return ret;
 }
 
 int corpus_files_last(char *const *path, size_t n, const char *option,
