@@ -1,9 +1,8 @@
 /*
- * gemm - how a product is divided, and the loops around its tiles
+ * gemm - how a product is divided and packed, and the loops around its tiles
  */
 #include "config.h"
 #include "kernels/cpu/gemm.h"
-#include "kernels/cpu/gemm_block.h"
 #include "kernels/cpu/vec.h"
 
 #include <omp.h>
@@ -20,6 +19,261 @@ enum { ROOM = 1 << 20, STRIP = 64, RUN = 8 };
 
 /* Fewer multiplications than this are done by one thread. */
 static const double SMALL = 1 << 17;
+
+/*
+ * One block of each side of a product, packed in pieces that the threads of a
+ * team share.  What is packed are words: floats, or pairs of bf16 (`per`
+ * numbers each) that are neighbours in k.  Where the last number has no
+ * neighbour, that is 0.
+ */
+struct gemm_block {
+    const struct gemm *g;
+    int per;
+    float *a, *b;
+    int64_t row, rows, panels; /* of A, divided evenly into panels */
+    int64_t col, cols;
+    int64_t from, K;    /* words */
+    int64_t strip, run; /* columns of B in a strip, panels of A in a run */
+    bool add, last, near;
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* The numbers of its part of k: where they begin, and how many there are. */
+static int64_t first_number(const struct gemm_block *b)
+{
+    return b->from * b->per;
+}
+
+static int64_t count_numbers(const struct gemm_block *b)
+{
+    return smaller(b->K * b->per, b->g->K - first_number(b));
+}
+
+static int64_t block_row(const struct gemm_block *b, int64_t panel)
+{
+    return gemm_panel(b->rows, panel, b->panels);
+}
+
+/*
+ * The pieces of packing.  Where k runs along the rows of memory (both sides of
+ * y = x w'), a piece is a panel.  Where k runs across them (both sides of dw =
+ * dy' x), a piece is some rows, which are read from end to end into all panels:
+ * a single panel would need a few numbers of each row, and wait for each.
+ */
+enum { PIECE_ROWS = 16 };
+
+static int64_t count_pieces(int64_t along, int64_t panels, int64_t K)
+{
+    return along == 1 ? panels : ceil_div(K, PIECE_ROWS);
+}
+
+/* ---- packing ----------------------------------------------------------- */
+
+/* Where k runs along a row; n numbers are left. */
+VEC_FN vf along(enum dtype type, const int per, const void *data, int64_t at,
+                int64_t n)
+{
+    return per == 2 ? vf_pairs_along(data, type, at, n)
+                    : vf_take(data, type, at, n);
+}
+
+/* Where k runs from row to row, and n numbers of this one are left. */
+VEC_FN vf across(enum dtype type, const int per, const void *data, int64_t at,
+                 int64_t right, int64_t n, bool below)
+{
+    return per == 2 ? vf_pairs_down(data, type, at, right, n, below)
+                    : vf_take(data, type, at, n);
+}
+
+/* Call fn with the type and `per` as constants. */
+#define BY_WORD(type, per, fn, ...)                                            \
+    do {                                                                       \
+        if ((per) == 1)                                                        \
+            VEC_BY_TYPE(type, fn, 1, __VA_ARGS__);                             \
+        else if ((type) == DT_BF16)                                            \
+            fn(DT_BF16, 2, __VA_ARGS__);                                       \
+        else                                                                   \
+            fn(DT_F32, 2, __VA_ARGS__);                                        \
+    } while (0)
+
+/*
+ * out[k * width + i] = data[i * down + k]: the side in k is contiguous.  Rows
+ * go by vectors, the last of which overlaps the one before; where there are
+ * fewer rows than that, what is written beyond them is written again after.
+ */
+VEC_FN void pack_transposed(enum dtype type, const int per, float *out,
+                            int64_t width, const void *data, int64_t at,
+                            int64_t down, int64_t rows, int64_t K)
+{
+    const int64_t n = smaller(rows, VW), end = ceil_div(K, per) * width;
+
+    for (int64_t i = 0; i < rows; i += VW) {
+        const int64_t row = smaller(i, rows - n);
+
+        for (int64_t k = 0; k < ceil_div(K, per); k += VW) {
+            vf v[VW];
+
+#pragma GCC unroll 16
+            for (int j = 0; j < VW; j++)
+                v[j] = along(type, per, data,
+                             at + (row + smaller(j, n - 1)) * down + k * per,
+                             K - k * per);
+            vf_transpose(v);
+#pragma GCC unroll 16
+            for (int j = 0; j < VW; j++) {
+                const int64_t to = (k + j) * width + row;
+
+                if (to + VW <= end)
+                    vf_store(out + to, v[j]);
+                else if (to < end)
+                    vf_store_n(out + to, v[j], n);
+            }
+        }
+    }
+}
+
+/* out[k * width + i] = data[i + k * right]: the side in i is contiguous. */
+VEC_FN void pack_straight(enum dtype type, const int per, float *out,
+                          int64_t width, const void *data, int64_t at,
+                          int64_t right, int64_t rows, int64_t K)
+{
+    const int64_t size = (int64_t)dtype_size(type);
+
+    for (int64_t k = 0; k < K; k += per, out += width, at += per * right) {
+        const int64_t ahead = at + (K - k > 8 * per ? 8 * per : 0) * right;
+
+        for (int64_t line = 0; line < rows; line += 16)
+            __builtin_prefetch((const char *)data + (ahead + line) * size);
+        for (int64_t i = 0; i < rows; i += VW)
+            vf_give(out, DT_F32, i,
+                    across(type, per, data, at + i, right, rows - i, k + 1 < K),
+                    rows - i);
+    }
+}
+
+/* Pack rows of a view from element `at` on; k runs along `right`, for K
+ * numbers. */
+static void pack_side(int per, float *out, int64_t width,
+                      const struct gemm_view *v, int64_t at, int64_t down,
+                      int64_t right, int64_t rows, int64_t K)
+{
+    if (right == 1)
+        BY_WORD(v->type, per, pack_transposed, out, width, v->data, at, down,
+                rows, K);
+    else
+        BY_WORD(v->type, per, pack_straight, out, width, v->data, at, right,
+                rows, K);
+}
+
+static void pack_rows(int per, float *out, const struct gemm_view *a, int64_t i,
+                      int64_t rows, int64_t from, int64_t K)
+{
+    pack_side(per, out, rows, a, i * a->down + from * a->right, a->down,
+              a->right, rows, K);
+}
+
+static void pack_cols(int per, float *out, const struct gemm_view *b, int64_t j,
+                      int64_t cols, int64_t from, int64_t K)
+{
+    pack_side(per, out, GEMM_NR, b, from * b->down + j * b->right, b->right,
+              b->down, cols, K);
+    for (int64_t k = 0; cols < GEMM_NR && k < ceil_div(K, per); k++)
+        memset(out + k * GEMM_NR + cols, 0,
+               (size_t)(GEMM_NR - cols) * sizeof *out);
+}
+
+void gemm_pack_a(float *out, const struct gemm_view *a, int64_t i, int64_t rows,
+                 int64_t from, int64_t K)
+{
+    pack_rows(1, out, a, i, rows, from, K);
+}
+
+void gemm_pack_b(float *out, const struct gemm_view *b, int64_t j, int64_t cols,
+                 int64_t from, int64_t K)
+{
+    pack_cols(1, out, b, j, cols, from, K);
+}
+
+VEC_FN void copy_words(enum dtype type, const int per, float *out,
+                       const void *data, int64_t at, int64_t right, int64_t n,
+                       bool below)
+{
+    for (int64_t i = 0; i < n; i += VW)
+        vf_give(out, DT_F32, i,
+                across(type, per, data, at + i, right, n - i, below), n - i);
+}
+
+static void pack_panel(const struct gemm_block *b, float *out, int64_t row,
+                       int64_t rows)
+{
+    pack_rows(b->per, out, &b->g->a, b->row + row, rows, first_number(b),
+              count_numbers(b));
+}
+
+static void pack_a_piece(const struct gemm_block *b, int64_t piece)
+{
+    const struct gemm_view *v = &b->g->a;
+    const int64_t first = piece * PIECE_ROWS;
+    const int64_t end = smaller(first + PIECE_ROWS, b->K);
+
+    if (v->right == 1) {
+        const int64_t row = block_row(b, piece);
+
+        pack_panel(b, b->a + row * b->K, row, block_row(b, piece + 1) - row);
+        return;
+    }
+    for (int64_t k = first; k < end; k++) {
+        const int64_t at = b->row + (b->from + k) * b->per * v->right;
+        const bool below = (k + 1) * b->per <= count_numbers(b);
+
+        for (int64_t p = 0; p < b->panels; p++) {
+            const int64_t row = block_row(b, p), n = block_row(b, p + 1) - row;
+
+            BY_WORD(v->type, b->per, copy_words, b->a + row * b->K + k * n,
+                    v->data, at + row, v->right, n, below);
+        }
+    }
+}
+
+static void pack_b_piece(const struct gemm_block *b, int64_t piece)
+{
+    const struct gemm_view *v = &b->g->b;
+    const int64_t end = smaller((piece + 1) * PIECE_ROWS, b->K);
+
+    if (v->down == 1) {
+        const int64_t col = piece * GEMM_NR;
+
+        pack_cols(b->per, b->b + col * b->K, v, b->col + col,
+                  smaller(GEMM_NR, b->cols - col), first_number(b),
+                  count_numbers(b));
+        return;
+    }
+    for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
+        const int64_t at = b->col + (b->from + k) * b->per * v->down;
+        const bool below = (k + 1) * b->per <= count_numbers(b);
+
+        for (int64_t col = 0; col < b->cols; col += GEMM_NR) {
+            const int64_t n = smaller(GEMM_NR, b->cols - col);
+            float *out = b->b + col * b->K + k * GEMM_NR;
+
+            BY_WORD(v->type, b->per, copy_words, out, v->data, at + col,
+                    v->down, n, below);
+            for (int64_t i = n; i < GEMM_NR; i++)
+                out[i] = 0.0f;
+        }
+    }
+}
+
+/* ---- dividing ---------------------------------------------------------- */
 
 /*
  * How a product is divided: the blocks, and their number along each side.  If a
@@ -43,13 +297,13 @@ static struct gemm_blocking choose_blocking(const struct dev *dev,
     struct gemm_blocking p = { .per = pairs ? cpu->per_word : 1 };
     bool fits;
 
-    p.K = gemm_count_words(g->K, p.per);
+    p.K = ceil_div(g->K, p.per);
     /* Sums stored in 16 bits are rounded once: K is not divided. */
-    p.n_k = g->c_type == DT_F32 ? gemm_ceil_div(p.K, GEMM_K) : 1;
-    p.k_block = gemm_ceil_div(p.K, p.n_k);
-    p.cols = gemm_ceil_div(ROOM / p.k_block + 1, GEMM_GROUP) * GEMM_GROUP;
-    p.cols = gemm_min(p.cols, gemm_ceil_div(g->N, GEMM_NR) * GEMM_NR);
-    p.n_cols = gemm_ceil_div(g->N, p.cols);
+    p.n_k = g->c_type == DT_F32 ? ceil_div(p.K, GEMM_K) : 1;
+    p.k_block = ceil_div(p.K, p.n_k);
+    p.cols = ceil_div(ROOM / p.k_block + 1, GEMM_GROUP) * GEMM_GROUP;
+    p.cols = smaller(p.cols, ceil_div(g->N, GEMM_NR) * GEMM_NR);
+    p.n_cols = ceil_div(g->N, p.cols);
     p.near = g->a.right == 1 && p.k_block <= GEMM_K &&
              p.cols * p.k_block <= cpu->near && p.n_cols == 1;
     fits = GEMM_GROUP * p.k_block <= cpu->near;
@@ -58,9 +312,8 @@ static struct gemm_blocking choose_blocking(const struct dev *dev,
     p.n_rows =
         p.near
             ? 1
-            : gemm_ceil_div(g->M, gemm_ceil_div(ROOM / p.k_block + 1, GEMM_MR) *
-                                      GEMM_MR);
-    p.rows = gemm_ceil_div(g->M, p.n_rows);
+            : ceil_div(g->M, ceil_div(ROOM / p.k_block + 1, GEMM_MR) * GEMM_MR);
+    p.rows = ceil_div(g->M, p.n_rows);
     return p;
 }
 
@@ -71,6 +324,8 @@ size_t gemm_scratch(const struct dev *dev, const struct gemm *g)
 
     return (size_t)((rows + p.cols) * p.k_block + 64) * sizeof(float);
 }
+
+/* ---- multiplying ------------------------------------------------------- */
 
 /* The bias of up to GEMM_NR columns as floats: what their sums start from. */
 static const float *load_bias(const struct gemm_block *b, int64_t col,
@@ -91,8 +346,7 @@ static void half_tile(const struct gemm_block *b, int64_t row, int64_t col,
     const struct gemm *g = b->g;
     float c[GEMM_MR * GEMM_NR];
 
-    gemm_tile_words(b->per, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->K,
-                    false);
+    gemm_tile(b->per, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->K, false);
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
 
@@ -111,17 +365,16 @@ static void multiply_panel(const struct gemm_block *b, const float *pa,
     float *c = (float *)g->c + row * g->c_down + b->col;
 
     if (g->symmetric) /* whole tiles, up to the diagonal */
-        end = gemm_min(end,
-                       gemm_ceil_div(row + rows - b->col, GEMM_NR) * GEMM_NR);
+        end = smaller(end, ceil_div(row + rows - b->col, GEMM_NR) * GEMM_NR);
     for (int64_t col = first; col < end; col += GEMM_NR) {
         const float *pb = b->b + col * b->K;
-        const int64_t cols = gemm_min(GEMM_NR, end - col);
+        const int64_t cols = smaller(GEMM_NR, end - col);
         float room[GEMM_NR] = { 0 };
         const float *bias = load_bias(b, b->col + col, cols, room);
 
         if (g->c_type == DT_F32)
-            gemm_tile_words(b->per, c + col, g->c_down, pa, pb, bias, rows,
-                            cols, b->K, b->add);
+            gemm_tile(b->per, c + col, g->c_down, pa, pb, bias, rows, cols,
+                      b->K, b->add);
         else
             half_tile(b, row, b->col + col, pa, pb, bias, rows, cols);
     }
@@ -132,22 +385,22 @@ static void multiply_run(const struct gemm_block *b, const float *pa,
                          int64_t from, int64_t to, int64_t group)
 {
     const struct gemm *g = b->g;
-    const int64_t top = gemm_block_row(b, from);
+    const int64_t top = block_row(b, from);
     const int64_t first = group * GEMM_GROUP;
-    const int64_t end = gemm_min(first + GEMM_GROUP, b->cols);
+    const int64_t end = smaller(first + GEMM_GROUP, b->cols);
 
     for (int64_t col = first; col < end; col += b->strip) {
         for (int64_t i = from; i < to; i++) {
-            const int64_t row = gemm_block_row(b, i);
+            const int64_t row = block_row(b, i);
 
             multiply_panel(b, pa + (row - top) * b->K, b->row + row,
-                           gemm_block_row(b, i + 1) - row, col,
-                           gemm_min(col + b->strip, end));
+                           block_row(b, i + 1) - row, col,
+                           smaller(col + b->strip, end));
         }
     }
     if (b->last && g->after)
-        g->after(g->arg, b->row + top, b->col + first,
-                 gemm_block_row(b, to) - top, end - first);
+        g->after(g->arg, b->row + top, b->col + first, block_row(b, to) - top,
+                 end - first);
 }
 
 /* Prefetch what this thread will most likely pack next. */
@@ -155,15 +408,13 @@ static void fetch_panel(const struct gemm_block *b, int64_t panel)
 {
     const struct gemm_view *a = &b->g->a;
     const int64_t size = (int64_t)dtype_size(a->type);
-    const int64_t bytes = gemm_block_numbers(b) * size;
-    const int64_t from =
-        gemm_block_row(b, panel < b->panels ? panel : b->panels);
-    const int64_t to =
-        gemm_block_row(b, panel < b->panels ? panel + 1 : b->panels);
+    const int64_t bytes = count_numbers(b) * size;
+    const int64_t from = block_row(b, panel < b->panels ? panel : b->panels);
+    const int64_t to = block_row(b, panel < b->panels ? panel + 1 : b->panels);
 
     for (int64_t i = from; i < to; i++) {
         const char *row = (const char *)a->data +
-                          ((b->row + i) * a->down + gemm_block_first(b)) * size;
+                          ((b->row + i) * a->down + first_number(b)) * size;
 
         for (int64_t at = 0; at < bytes; at += 64)
             __builtin_prefetch(row + at, 0, 2);
@@ -174,11 +425,11 @@ static void fetch_panel(const struct gemm_block *b, int64_t panel)
 static void multiply_own_panel(const struct gemm_block *b, int64_t panel,
                                int64_t groups)
 {
-    const int64_t row = gemm_block_row(b, panel);
+    const int64_t row = block_row(b, panel);
     float pa[GEMM_MR * GEMM_K] __attribute__((aligned(64)));
 
     fetch_panel(b, panel + omp_get_num_threads());
-    gemm_block_pack_panel(b, pa, row, gemm_block_row(b, panel + 1) - row);
+    pack_panel(b, pa, row, block_row(b, panel + 1) - row);
     for (int64_t group = 0; group < groups; group++)
         multiply_run(b, pa, panel, panel + 1, group);
 }
@@ -187,10 +438,10 @@ static void multiply_own_panel(const struct gemm_block *b, int64_t panel,
  * work for each thread. */
 static int64_t count_runs(const struct gemm_block *b, int64_t groups)
 {
-    const int64_t least = gemm_ceil_div(4 * omp_get_num_threads(), groups);
-    const int64_t runs = gemm_ceil_div(b->panels, b->run);
+    const int64_t least = ceil_div(4 * omp_get_num_threads(), groups);
+    const int64_t runs = ceil_div(b->panels, b->run);
 
-    return gemm_min(b->panels, runs > least ? runs : least);
+    return smaller(b->panels, runs > least ? runs : least);
 }
 
 /*
@@ -208,19 +459,19 @@ static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
 {
     const struct gemm *g = b->g;
     const int64_t a_pieces =
-        new_a ? gemm_block_pieces(g->a.right, b->panels, b->K) : 0;
+        new_a ? count_pieces(g->a.right, b->panels, b->K) : 0;
     const int64_t b_pieces =
-        gemm_block_pieces(g->b.down, gemm_ceil_div(b->cols, GEMM_NR), b->K);
-    const int64_t groups = gemm_ceil_div(b->cols, GEMM_GROUP);
+        count_pieces(g->b.down, ceil_div(b->cols, GEMM_NR), b->K);
+    const int64_t groups = ceil_div(b->cols, GEMM_GROUP);
     const int64_t runs = b->near ? b->panels : count_runs(b, groups);
     const int64_t tasks = b->near ? b->panels : runs * groups;
     int64_t i;
 
     while ((i = atomic_fetch_add(&team->pack, 1)) < a_pieces + b_pieces) {
         if (i < a_pieces)
-            gemm_block_pack_a(b, i);
+            pack_a_piece(b, i);
         else
-            gemm_block_pack_b(b, i - a_pieces);
+            pack_b_piece(b, i - a_pieces);
     }
 #pragma omp barrier
 #pragma omp master
@@ -232,7 +483,7 @@ static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
         if (b->near)
             multiply_own_panel(b, i, groups);
         else
-            multiply_run(b, b->a + gemm_block_row(b, from) * b->K, from, to,
+            multiply_run(b, b->a + block_row(b, from) * b->K, from, to,
                          i / runs);
     }
 #pragma omp barrier
@@ -256,16 +507,16 @@ static void multiply_blocks(const struct gemm *g, const struct gemm_blocking *p,
     b.b = scratch + (a_room + 15) / 16 * 16;
     for (int64_t i = 0; i < p->n_rows; i++) {
         b.row = i * p->rows;
-        b.rows = gemm_min(p->rows, g->M - b.row);
+        b.rows = smaller(p->rows, g->M - b.row);
         b.panels = gemm_panels(b.rows);
         for (int64_t k = 0; k < p->n_k; k++) {
             b.from = k * p->k_block;
-            b.K = gemm_min(p->k_block, p->K - b.from);
+            b.K = smaller(p->k_block, p->K - b.from);
             b.add = g->add || k > 0;
             b.last = k == p->n_k - 1;
             for (int64_t j = 0; j < p->n_cols; j++) {
                 b.col = j * p->cols;
-                b.cols = gemm_min(p->cols, g->N - b.col);
+                b.cols = smaller(p->cols, g->N - b.col);
                 multiply_block(&b, team, j == 0 && !p->near);
             }
         }
@@ -278,8 +529,8 @@ static void mirror(const struct gemm *g)
     float *c = g->c;
 
 #pragma omp for
-    for (int64_t from = 0; from < g->M; from += GEMM_PIECE_ROWS) {
-        const int64_t end = gemm_min(from + GEMM_PIECE_ROWS, g->M);
+    for (int64_t from = 0; from < g->M; from += PIECE_ROWS) {
+        const int64_t end = smaller(from + PIECE_ROWS, g->M);
 
         for (int64_t i = 0; i < end; i++)
             for (int64_t j = i < from ? from : i + 1; j < end; j++)

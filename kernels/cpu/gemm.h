@@ -94,16 +94,13 @@ void gemm_pack_a(float *out, const struct gemm_view *a, int64_t i, int64_t rows,
 void gemm_pack_b(float *out, const struct gemm_view *b, int64_t j, int64_t cols,
                  int64_t from, int64_t K) CPU_SYMBOL(gemm_pack_b);
 /* c(rows, cols) [+]= start + packed a times packed b; cols <= GEMM_NR.  start
- * is a row of GEMM_NR numbers, or NULL for zeros. */
-void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
-               const float *start, int64_t rows, int64_t cols, int64_t K,
-               bool add) CPU_SYMBOL(gemm_tile);
-/* gemm_tile() with K words of 1 or 2 numbers each. */
-void gemm_tile_words(int per, float *c, int64_t c_down, const float *a,
-                     const float *b, const float *start, int64_t rows,
-                     int64_t cols, int64_t K, bool add)
-    CPU_SYMBOL(gemm_tile_words);
-/* gemm_tile() with an A that lies in rows of GEMM_NR, as a packed B does. */
+ * is a row of GEMM_NR numbers, or NULL for zeros; K counts words of `per`
+ * numbers, 1 or 2. */
+void gemm_tile(int per, float *c, int64_t c_down, const float *a,
+               const float *b, const float *start, int64_t rows, int64_t cols,
+               int64_t K, bool add) CPU_SYMBOL(gemm_tile);
+/* gemm_tile() of floats with an A that lies in rows of GEMM_NR, as a packed B
+ * does. */
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
                     int64_t rows, int64_t cols, int64_t K, bool add)
     CPU_SYMBOL(gemm_tile_rows);

@@ -105,27 +105,20 @@ VEC_FN void tile_by_rows(const int per, const bool in_rows, float *c,
     }
 }
 
-void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
-               const float *start, int64_t rows, int64_t cols, int64_t K,
-               bool add)
+void gemm_tile(int per, float *c, int64_t c_down, const float *a,
+               const float *b, const float *start, int64_t rows, int64_t cols,
+               int64_t K, bool add)
 {
-    tile_by_rows(1, false, c, c_down, a, b, start, rows, cols, K, add);
+    if (per == 1)
+        tile_by_rows(1, false, c, c_down, a, b, start, rows, cols, K, add);
+    else
+        tile_by_rows(2, false, c, c_down, a, b, start, rows, cols, K, add);
 }
 
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
                     int64_t rows, int64_t cols, int64_t K, bool add)
 {
     tile_by_rows(1, true, c, c_down, a, b, NULL, rows, cols, K, add);
-}
-
-void gemm_tile_words(int per, float *c, int64_t c_down, const float *a,
-                     const float *b, const float *start, int64_t rows,
-                     int64_t cols, int64_t K, bool add)
-{
-    if (per == 1)
-        gemm_tile(c, c_down, a, b, start, rows, cols, K, add);
-    else
-        tile_by_rows(2, false, c, c_down, a, b, start, rows, cols, K, add);
 }
 
 /* ---- a trial ----------------------------------------------------------- */
@@ -139,8 +132,8 @@ static double time_tile(struct gemm_trial *t, int per)
 {
     const double before = clock_mono();
 
-    gemm_tile_words(per, t->c, GEMM_NR, t->a, t->b, NULL, GEMM_MR, GEMM_NR,
-                    GEMM_K, false);
+    gemm_tile(per, t->c, GEMM_NR, t->a, t->b, NULL, GEMM_MR, GEMM_NR, GEMM_K,
+              false);
     return clock_mono() - before;
 }
 

@@ -6,17 +6,13 @@ cpu_sources = \
 	%D%/elementwise.c \
 	%D%/embed.c \
 	%D%/gemm.c \
-	%D%/gemm_pack.c \
 	%D%/gemm_tile.c \
 	%D%/head.c \
 	%D%/linear.c \
 	%D%/mix.c \
-	%D%/muon.c \
 	%D%/norm.c \
 	%D%/ops_table.c \
 	%D%/quantize.c \
-	%D%/random_normal.c \
-	%D%/rope.c \
 	%D%/rows.c \
 	%D%/update.c
 
