@@ -94,18 +94,20 @@ void rows_slope(void *d, const void *x, enum dtype type, int64_t n,
     }
 }
 
-/* y(at..) = act(x(gate..)) x(up..) */
-static void glu_piece(struct tensor *y, const struct tensor *x, int64_t at,
-                      int64_t gate, int64_t up, int64_t n, enum act kind)
+/* y(at..) = act(x(gate..)) x(up..); up is < 0 for an activation without a gate.
+ */
+static void forward_piece(struct tensor *y, const struct tensor *x, int64_t at,
+                          int64_t gate, int64_t up, int64_t n, enum act kind)
 {
     float in[PIECE], out[PIECE];
 
     apply_values(kind, out, load_floats(x->data, x->type, gate, n, in), n);
-    multiply_by(out, load_floats(x->data, x->type, up, n, in), n);
+    if (up >= 0)
+        multiply_by(out, load_floats(x->data, x->type, up, n, in), n);
     store_floats(y->data, y->type, at, n, out, false);
 }
 
-/* Its gradient; up is < 0 for an activation without a gate. */
+/* Its gradient. */
 static void back_piece(struct tensor *dx, const struct tensor *x,
                        const struct tensor *dy, int64_t at, int64_t gate,
                        int64_t up, int64_t n, enum act kind)
@@ -128,44 +130,15 @@ static void back_piece(struct tensor *dx, const struct tensor *x,
 
 /* ---- the operations ------------------------------------------------------ */
 
-static void plain_forward(struct dev *dev, struct tensor *y,
-                          const struct tensor *x, enum act kind)
+/* Forward, or back from dy to dx if there is a dy; pieces of a row are of what
+ * has one number for each, y or dy. */
+static void run_pieces(struct dev *dev, struct tensor *to,
+                       const struct tensor *x, const struct tensor *dy,
+                       enum act kind)
 {
-    const int64_t n = tensor_count(x), size = (int64_t)dtype_size(x->type);
-    const int64_t pieces = rows_pieces(n);
-
-#pragma omp parallel for num_threads(cpu_threads(dev)) if (pieces > 1)
-    for (int64_t i = 0; i < pieces; i++) {
-        const int64_t from = i * ROWS_PIECE;
-
-        rows_act((char *)y->data + from * size,
-                 (const char *)x->data + from * size, x->type,
-                 rows_piece(n, from), kind);
-    }
-}
-
-void cpu_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
-                 enum act kind)
-{
-    const int64_t N = tensor_rows(y), F = tensor_cols(y);
-
-    if (tensor_cols(x) == F) {
-        plain_forward(dev, y, x, kind);
-        return;
-    }
-#pragma omp parallel for num_threads(cpu_threads(dev)) if (N * F > ROWS_PIECE)
-    for (int64_t i = 0; i < N; i++) {
-        for (int64_t f = 0; f < F; f += PIECE)
-            glu_piece(y, x, i * F + f, i * 2 * F + f, i * 2 * F + F + f,
-                      F - f < PIECE ? F - f : PIECE, kind);
-    }
-}
-
-void cpu_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
-                 const struct tensor *dy, enum act kind)
-{
-    const bool gated = tensor_cols(x) > tensor_cols(dy);
-    const int64_t n = tensor_count(dy), F = gated ? tensor_cols(dy) : n;
+    const struct tensor *y = dy ? dy : to;
+    const bool gated = tensor_cols(x) > tensor_cols(y);
+    const int64_t n = tensor_count(y), F = gated ? tensor_cols(y) : n;
     const int64_t each = (F + PIECE - 1) / PIECE; /* pieces of a row */
     const int64_t pieces = n ? n / F * each : 0;
 
@@ -173,8 +146,24 @@ void cpu_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
     for (int64_t i = 0; i < pieces; i++) {
         const int64_t row = i / each, f = i % each * PIECE, at = row * F + f;
         const int64_t gate = gated ? at + row * F : at;
+        const int64_t up = gated ? gate + F : -1;
+        const int64_t count = F - f < PIECE ? F - f : PIECE;
 
-        back_piece(dx, x, dy, at, gate, gated ? gate + F : -1,
-                   F - f < PIECE ? F - f : PIECE, kind);
+        if (dy)
+            back_piece(to, x, dy, at, gate, up, count, kind);
+        else
+            forward_piece(to, x, at, gate, up, count, kind);
     }
+}
+
+void cpu_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                 enum act kind)
+{
+    run_pieces(dev, y, x, NULL, kind);
+}
+
+void cpu_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
+                 const struct tensor *dy, enum act kind)
+{
+    run_pieces(dev, dx, x, dy, kind);
 }

@@ -163,35 +163,23 @@ struct epilogue {
     struct tensor *y;
     const struct tensor *pre;
     enum act kind;
+    void (*fn)(void *, const void *, enum dtype, int64_t n, enum act);
 };
 
 /* Call fn for each row of a rectangle whose sums are complete. */
-static void each_row(const struct epilogue *b, int64_t row, int64_t col,
-                     int64_t rows, int64_t cols,
-                     void (*fn)(void *, const void *, enum dtype, int64_t,
-                                enum act))
+static void run_epilogue(void *arg, int64_t row, int64_t col, int64_t rows,
+                         int64_t cols)
 {
+    const struct epilogue *b = arg;
     const int64_t M = tensor_cols(b->y);
     const int64_t size = (int64_t)dtype_size(b->y->type);
 
     for (int64_t i = row; i < row + rows; i++) {
         const int64_t at = (i * M + col) * size;
 
-        fn((char *)b->y->data + at, (const char *)b->pre->data + at, b->y->type,
-           cols, b->kind);
+        b->fn((char *)b->y->data + at, (const char *)b->pre->data + at,
+              b->y->type, cols, b->kind);
     }
-}
-
-static void apply_activation(void *arg, int64_t row, int64_t col, int64_t rows,
-                             int64_t cols)
-{
-    each_row(arg, row, col, rows, cols, rows_act);
-}
-
-static void apply_slope(void *arg, int64_t row, int64_t col, int64_t rows,
-                        int64_t cols)
-{
-    each_row(arg, row, col, rows, cols, rows_slope);
 }
 
 void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
@@ -199,7 +187,7 @@ void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
                         const struct tensor *b, enum act kind)
 {
     struct tensor *sum = pre ? pre : y;
-    struct epilogue arg = { .y = y, .pre = sum, .kind = kind };
+    struct epilogue arg = { y, sum, kind, rows_act };
     struct gemm g = forward_gemm(sum, x, w, b);
 
     if (w->fp8 || g.M <= MATVEC_ROWS) {
@@ -207,7 +195,7 @@ void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
         cpu_act_fwd(dev, y, sum, kind);
         return;
     }
-    g.after = apply_activation;
+    g.after = run_epilogue;
     g.arg = &arg;
     gemm_run(dev, &g, "linear");
 }
@@ -273,7 +261,7 @@ void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
                         const struct tensor *x, const struct tensor *w,
                         const struct tensor *dy, enum act kind)
 {
-    struct epilogue arg = { .y = dpre, .pre = pre, .kind = kind };
+    struct epilogue arg = { dpre, pre, kind, rows_slope };
     struct gemm g;
 
     dpre->overwrite = true;
@@ -283,7 +271,7 @@ void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
         return;
     }
     g = backward_gemm(dpre, w, dy);
-    g.after = apply_slope;
+    g.after = run_epilogue;
     g.arg = &arg;
     gemm_run(dev, &g, "linear");
     weight_gradients(dev, dw, db, x, dy);

@@ -71,17 +71,10 @@ void cpu_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
     *(double *)out->data = total;
 }
 
-/* In order, by one thread: losses of a micro-batch are few. */
+/* Losses of a micro-batch are few. */
 void cpu_sum(struct dev *dev, struct tensor *out, const struct tensor *x)
 {
-    const float *from = x->data;
-    double total = out->overwrite ? 0.0 : *(double *)out->data;
-
-    (void)dev;
-    assert(out->type == DT_F64 && x->type == DT_F32);
-    for (int64_t i = 0; i < tensor_count(x); i++)
-        total += (double)from[i];
-    *(double *)out->data = total;
+    ref_sum(dev, out, x);
 }
 
 /* The operands and constants of a step. */
@@ -116,62 +109,39 @@ static bool prepare_step(struct update_step *s, const struct update *u)
     return true;
 }
 
-VEC_FN void store_weight(const struct update_step *s, int64_t i, vf w,
-                         int64_t n)
-{
-    vf_give(s->w, DT_F32, i, w, n);
-    if (s->copy)
-        vf_give(s->copy->data, s->copy->type, i, w, n);
-}
-
-static void adamw_piece(const struct update_step *s, int64_t from, int64_t to)
-{
-    for (int64_t i = from; i < to; i += VW) {
-        const int64_t n = to - i;
-        const vf w = vf_take(s->w, DT_F32, i, n);
-        const vf g = vf_take(s->g, DT_F32, i, n) * s->g_scale + s->l2 * w;
-        const vf m = s->b1 * vf_take(s->m, DT_F32, i, n) + (1.0f - s->b1) * g;
-        const vf v =
-            s->b2 * vf_take(s->v, DT_F32, i, n) + (1.0f - s->b2) * g * g;
-
-        vf_give(s->m, DT_F32, i, m, n);
-        vf_give(s->v, DT_F32, i, v, n);
-        store_weight(s, i,
-                     w * s->keep - s->lr * (m * s->fix1) /
-                                       (vf_sqrt(v * s->fix2) + s->eps),
-                     n);
-    }
-}
-
-static void lion_piece(const struct update_step *s, int64_t from, int64_t to)
+/* Numbers from `from` up to `to`, by a rule that is a constant. */
+VEC_FN void step_piece(const enum update_rule rule, const struct update_step *s,
+                       int64_t from, int64_t to)
 {
     const vf zero = vf_set(0.0f), one = vf_set(1.0f);
 
     for (int64_t i = from; i < to; i += VW) {
         const int64_t n = to - i;
-        const vf w = vf_take(s->w, DT_F32, i, n);
+        vf w = vf_take(s->w, DT_F32, i, n), m = vf_take(s->m, DT_F32, i, n);
         const vf g = vf_take(s->g, DT_F32, i, n) * s->g_scale + s->l2 * w;
-        const vf m = vf_take(s->m, DT_F32, i, n);
-        const vf c = s->b1 * m + (1.0f - s->b1) * g;
-        vf sign = vf_select((vi)(c < zero), -one, c);
 
-        sign = vf_select((vi)(c > zero), one, sign);
-        vf_give(s->m, DT_F32, i, s->b2 * m + (1.0f - s->b2) * g, n);
-        store_weight(s, i, w * s->keep - s->lr * sign, n);
-    }
-}
+        if (rule == UPDATE_ADAMW) {
+            const vf v =
+                s->b2 * vf_take(s->v, DT_F32, i, n) + (1.0f - s->b2) * g * g;
 
-static void sgd_piece(const struct update_step *s, int64_t from, int64_t to)
-{
-    for (int64_t i = from; i < to; i += VW) {
-        const int64_t n = to - i;
-        const vf w = vf_take(s->w, DT_F32, i, n);
-        const vf g = vf_take(s->g, DT_F32, i, n) * s->g_scale + s->l2 * w;
-        const vf m = s->b1 * vf_take(s->m, DT_F32, i, n) + g;
+            m = s->b1 * m + (1.0f - s->b1) * g;
+            vf_give(s->v, DT_F32, i, v, n);
+            w = w * s->keep -
+                s->lr * (m * s->fix1) / (vf_sqrt(v * s->fix2) + s->eps);
+        } else if (rule == UPDATE_LION) {
+            const vf c = s->b1 * m + (1.0f - s->b1) * g;
+            const vf sign = vf_select((vi)(c < zero), -one, c);
 
+            m = s->b2 * m + (1.0f - s->b2) * g;
+            w = w * s->keep - s->lr * vf_select((vi)(c > zero), one, sign);
+        } else {
+            m = s->b1 * m + g;
+            w = w * s->keep - s->lr * (s->nesterov ? g + s->b1 * m : m);
+        }
         vf_give(s->m, DT_F32, i, m, n);
-        store_weight(
-            s, i, w * s->keep - s->lr * (s->nesterov ? g + s->b1 * m : m), n);
+        vf_give(s->w, DT_F32, i, w, n);
+        if (s->copy)
+            vf_give(s->copy->data, s->copy->type, i, w, n);
     }
 }
 
@@ -179,12 +149,6 @@ void cpu_update(struct dev *dev, struct tensor *w, struct tensor *m,
                 struct tensor *v, struct tensor *copy, const struct tensor *g,
                 const struct update *u)
 {
-    static void (*const rules[])(const struct update_step *, int64_t from,
-                                 int64_t to) = {
-        [UPDATE_ADAMW] = adamw_piece,
-        [UPDATE_LION] = lion_piece,
-        [UPDATE_SGD] = sgd_piece,
-    };
     const int64_t n = tensor_count(w), pieces = rows_pieces(n);
     struct update_step s = { w->data, m->data, v ? v->data : NULL, g->data,
                              copy };
@@ -192,9 +156,16 @@ void cpu_update(struct dev *dev, struct tensor *w, struct tensor *m,
     if (!prepare_step(&s, u))
         return;
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (pieces > 1)
-    for (int64_t i = 0; i < pieces; i++)
-        rules[u->rule](&s, i * ROWS_PIECE,
-                       i * ROWS_PIECE + rows_piece(n, i * ROWS_PIECE));
+    for (int64_t i = 0; i < pieces; i++) {
+        const int64_t from = i * ROWS_PIECE, to = from + rows_piece(n, from);
+
+        if (u->rule == UPDATE_ADAMW)
+            step_piece(UPDATE_ADAMW, &s, from, to);
+        else if (u->rule == UPDATE_LION)
+            step_piece(UPDATE_LION, &s, from, to);
+        else
+            step_piece(UPDATE_SGD, &s, from, to);
+    }
 }
 
 /* ---- Muon -------------------------------------------------------------- */

@@ -64,15 +64,7 @@ VEC_FN void vf_store(float *p, vf v)
 
 VEC_FN vf vf_set(float x)
 {
-#if defined(__AVX512F__)
-    return (vf)_mm512_set1_ps(x);
-#elif defined(__AVX2__)
-    return (vf)_mm256_set1_ps(x);
-#elif defined(CPU_SVE)
-    return (vf)(sf)svdup_n_f32(x);
-#else
-    return (vf){ x, x, x, x };
-#endif
+    return x - (vf){ 0 };
 }
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
@@ -193,9 +185,9 @@ VEC_FN vf vf_sqrt(vf a)
  * compiles the plain loop to stores and loads, which cost as much as many
  * products.
  */
-#if defined(__AVX2__)
 VEC_FN float vf_sum(vf a)
 {
+#if defined(__AVX2__)
 #if defined(__AVX512F__)
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256((__m512)a),
                                       _mm512_extractf32x8_ps((__m512)a, 1));
@@ -207,21 +199,12 @@ VEC_FN float vf_sum(vf a)
 
     x = _mm_add_ps(x, _mm_movehl_ps(x, x));
     return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
-}
 #elif defined(CPU_SVE)
-VEC_FN float vf_sum(vf a)
-{
     return svaddv_f32(SVE_ALL, (sf)a);
-}
 #elif defined(CPU_NEON)
-VEC_FN float vf_sum(vf a)
-{
     return vaddv_f32(
         vadd_f32(vget_low_f32((float32x4_t)a), vget_high_f32((float32x4_t)a)));
-}
 #else
-VEC_FN float vf_sum(vf a)
-{
     float x[VW];
 
     vf_store(x, a);
@@ -230,8 +213,8 @@ VEC_FN float vf_sum(vf a)
             x[i] += x[i + half];
     }
     return x[0];
-}
 #endif
+}
 
 VEC_FN float vf_largest(vf a)
 {
@@ -452,9 +435,9 @@ VEC_FN vu vu_load(const void *p)
  * too.  A CPU with AVX-512 but without this instruction takes AVX2's products
  * (cpu.c).
  */
-#if defined(__AVX512F__) && defined(HAVE_AVX512BF16)
 VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
 {
+#if defined(__AVX512F__) && defined(HAVE_AVX512BF16)
     typedef struct {
         int8_t at[4];
     } four;
@@ -463,10 +446,7 @@ VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
             : "+v"(sum)
             : "v"(w), "m"(*(const four *)(const void *)x));
     return sum;
-}
 #elif defined(__AVX2__) && !defined(__AVX512F__)
-VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
-{
     int32_t four;
     __m256i even, odd, all;
 
@@ -477,11 +457,8 @@ VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
     even = _mm256_madd_epi16((__m256i)(w & 0x00ff00ff), even);
     odd = _mm256_madd_epi16((__m256i)(w >> 8 & 0x00ff00ff), odd);
     return sum + (vi)even + (vi)odd;
-}
 #elif defined(CPU_NEON)
-/* A product of 8 bits without and 8 with a sign fits into 16 with one. */
-VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
-{
+    /* A product of 8 bits without and 8 with a sign fits into 16 with one. */
     const uint8x16_t all = (uint8x16_t)w;
     int32_t four;
     int16x8_t by, low, high;
@@ -491,15 +468,12 @@ VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
     low = vmulq_s16((int16x8_t)vmovl_u8(vget_low_u8(all)), by);
     high = vmulq_s16((int16x8_t)vmovl_high_u8(all), by);
     return sum + (vi)vpaddq_s32(vpaddlq_s16(low), vpaddlq_s16(high));
-}
 #else
-VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
-{
     for (int i = 0; i < 4; i++)
         sum += (vi)(w >> 8 * i & 255) * x[i];
     return sum;
-}
 #endif
+}
 
 /* ---- elements of a tensor of any type ------------------------------------ */
 
