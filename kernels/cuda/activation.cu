@@ -139,51 +139,32 @@ static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
 
 #define GRID(n, W) blocks(n, (int64_t)THREADS *(W)), THREADS, 0, QUEUE(dev)
 
-template <bool GATED>
-static void launch_forward(struct dev *dev, struct tensor *y,
-                           const struct tensor *x, enum act kind)
-{
-    const int64_t n = tensor_count(y), F = tensor_cols(y);
-
-    WITH_TYPE(
-        T, x->type,
-        WITH_WIDTH(W, T, (GATED ? F : n) % WIDTH<T> == 0,
-                   LAUNCH((act_fwd<T, W, GATED>), GRID(n, W), data_of<T>(y),
-                          data_of<const T>(x), kind, F, n)))
-    launched(dev, "act_fwd");
-}
-
-template <bool GATED>
-static void launch_backward(struct dev *dev, struct tensor *dx,
-                            const struct tensor *x, const struct tensor *dy,
-                            enum act kind)
-{
-    const int64_t n = tensor_count(dy), F = tensor_cols(dy);
-
-    WITH_TYPE(
-        T, x->type,
-        WITH_WIDTH(W, T, (GATED ? F : n) % WIDTH<T> == 0,
-                   LAUNCH((act_bwd<T, W, GATED>), GRID(n, W), data_of<T>(dx),
-                          data_of<const T>(x), data_of<const T>(dy), kind,
-                          dx->overwrite, F, n)))
-    launched(dev, "act_bwd");
-}
-
 extern "C" void cuda_act_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *x, enum act kind)
 {
-    if (tensor_cols(x) > tensor_cols(y))
-        launch_forward<true>(dev, y, x, kind);
-    else
-        launch_forward<false>(dev, y, x, kind);
+    const int64_t n = tensor_count(y), F = tensor_cols(y);
+
+    WITH_TYPE(T, x->type,
+              WITH_BOOL(GATED, tensor_cols(x) > F,
+                        WITH_WIDTH(W, T, (GATED ? F : n) % WIDTH<T> == 0,
+                                   LAUNCH((act_fwd<T, W, GATED>), GRID(n, W),
+                                          data_of<T>(y), data_of<const T>(x),
+                                          kind, F, n))))
+    launched(dev, "act_fwd");
 }
 
 extern "C" void cuda_act_bwd(struct dev *dev, struct tensor *dx,
                              const struct tensor *x, const struct tensor *dy,
                              enum act kind)
 {
-    if (tensor_cols(x) > tensor_cols(dy))
-        launch_backward<true>(dev, dx, x, dy, kind);
-    else
-        launch_backward<false>(dev, dx, x, dy, kind);
+    const int64_t n = tensor_count(dy), F = tensor_cols(dy);
+
+    WITH_TYPE(T, x->type,
+              WITH_BOOL(GATED, tensor_cols(x) > F,
+                        WITH_WIDTH(W, T, (GATED ? F : n) % WIDTH<T> == 0,
+                                   LAUNCH((act_bwd<T, W, GATED>), GRID(n, W),
+                                          data_of<T>(dx), data_of<const T>(x),
+                                          data_of<const T>(dy), kind,
+                                          dx->overwrite, F, n))))
+    launched(dev, "act_bwd");
 }

@@ -68,13 +68,9 @@ static void launch_flash_backward(struct dev *dev, const flash<E> &f,
         (2 * FLASH_ROWS + 4 * Q) * (DP + 8) * sizeof(E) + 4 * Q * sizeof(float);
     const size_t queries = 4 * FLASH_ROWS * (DP + 8) * sizeof(E);
 
-    if (is_rare(f)) {
-        FLASH((flash_bwd_keys<E, DP, Q, true>), by_keys, keys);
-        FLASH((flash_bwd_queries<E, DP, true>), by_queries, queries);
-    } else {
-        FLASH((flash_bwd_keys<E, DP, Q, false>), by_keys, keys);
-        FLASH((flash_bwd_queries<E, DP, false>), by_queries, queries);
-    }
+    WITH_BOOL(RARE, is_rare(f),
+              FLASH((flash_bwd_keys<E, DP, Q, RARE>), by_keys, keys);
+              FLASH((flash_bwd_queries<E, DP, RARE>), by_queries, queries))
 }
 
 /* Do something with E the C type and DP the width of the tiles. */
@@ -117,10 +113,7 @@ static void flash_forward(struct dev *dev, struct tensor *y, struct tensor *lse,
 
     f.y = (E *)y->data;
     f.lse = (float *)lse->data;
-    if (is_rare(f))
-        FLASH((flash_fwd<E, DP, true>), grid, shared);
-    else
-        FLASH((flash_fwd<E, DP, false>), grid, shared);
+    WITH_BOOL(RARE, is_rare(f), FLASH((flash_fwd<E, DP, RARE>), grid, shared))
 }
 
 /* Launch a kernel of attention_plain.cuh, for 32 rows at a time or, if there is

@@ -17,26 +17,9 @@ template <int W> static __device__ __forceinline__ int64_t first_of_thread()
     return ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
 }
 
-/* y = a + b */
-template <class T, int W>
-static __global__ void add_elements(T *y, const T *a, const T *b, int64_t n)
-{
-    begin_kernel();
-
-    const int64_t i = first_of_thread<W>();
-    float p[W];
-
-    if (i >= n)
-        return;
-    load(p, a + i);
-    load_more(p, b + i);
-    store(y + i, p);
-}
-
-/* y = x, or y + x.  Four at a time: 16 bytes of the wider type, 8 of the
- * narrower. */
+/* y = x, or x + more, which may be y. */
 template <class Y, class X, int W>
-static __global__ void cast_elements(Y *y, const X *x, bool into, int64_t n)
+static __global__ void add_elements(Y *y, const X *x, const Y *more, int64_t n)
 {
     begin_kernel();
 
@@ -46,8 +29,8 @@ static __global__ void cast_elements(Y *y, const X *x, bool into, int64_t n)
     if (i >= n)
         return;
     load(p, x + i);
-    if (into)
-        load_more(p, y + i);
+    if (more)
+        load_more(p, more + i);
     store(y + i, p);
 }
 
@@ -100,29 +83,46 @@ static __global__ void drop_elements(T *y, const T *x, struct dropout d,
 /* The grid for n elements, W to a thread. */
 #define GRID(n, W) blocks(n, (int64_t)THREADS *(W)), THREADS, 0, QUEUE(dev)
 
-#define ELEMENTWISE(kernel, name, t, ...)                                      \
-    do {                                                                       \
-        const int64_t n = tensor_count(t);                                     \
-                                                                               \
-        WITH_TYPE(                                                             \
-            T, (t)->type,                                                      \
-            WITH_WIDTH(W, T, n % WIDTH<T> == 0,                                \
-                       LAUNCH((kernel<T, W>), GRID(n, W), __VA_ARGS__, n)))    \
-        launched(dev, name);                                                   \
-    } while (0)
-
 extern "C" void cuda_add_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *a, const struct tensor *b)
 {
-    ELEMENTWISE(add_elements, "add_fwd", y, data_of<T>(y), data_of<const T>(a),
-                data_of<const T>(b));
+    const int64_t n = tensor_count(y);
+
+    WITH_TYPE(
+        T, y->type,
+        WITH_WIDTH(W, T, n % WIDTH<T> == 0,
+                   LAUNCH((add_elements<T, T, W>), GRID(n, W), data_of<T>(y),
+                          data_of<const T>(a), data_of<const T>(b), n)))
+    launched(dev, "add_fwd");
+}
+
+/* Four at a time: 16 bytes of the wider type, 8 of the narrower. */
+extern "C" void cuda_accum(struct dev *dev, struct tensor *y,
+                           const struct tensor *x)
+{
+    const struct tensor *more = y->overwrite ? nullptr : y;
+    const int64_t n = tensor_count(y);
+
+    WITH_TYPE(Y, y->type,
+              WITH_TYPE(X, x->type,
+                        WITH_WIDTH(W, float, n % 4 == 0,
+                                   LAUNCH((add_elements<Y, X, W>), GRID(n, W),
+                                          data_of<Y>(y), data_of<const X>(x),
+                                          data_of<const Y>(more), n))))
+    launched(dev, "accum");
 }
 
 extern "C" void cuda_dropout(struct dev *dev, struct tensor *y,
                              const struct tensor *x, const struct dropout *d)
 {
-    ELEMENTWISE(drop_elements, "dropout", y, data_of<T>(y), data_of<const T>(x),
-                *d, !y->overwrite);
+    const int64_t n = tensor_count(y);
+
+    WITH_TYPE(
+        T, y->type,
+        WITH_WIDTH(W, T, n % WIDTH<T> == 0,
+                   LAUNCH((drop_elements<T, W>), GRID(n, W), data_of<T>(y),
+                          data_of<const T>(x), *d, !y->overwrite, n)))
+    launched(dev, "dropout");
 }
 
 /* Four elements, the words of one block, to a thread; `first` is a multiple of
@@ -162,30 +162,8 @@ extern "C" void cuda_cast_random(struct dev *dev, struct tensor *y,
 {
     const int64_t n = tensor_count(y);
 
-    if (n % 4 == 0 && first % 4 == 0)
-        LAUNCH(cast_elements_random<4>, GRID(n, 4), data_of<uint16_t>(y),
-               data_of<const float>(x), seed, stream, first, n);
-    else
-        LAUNCH(cast_elements_random<1>, GRID(n, 1), data_of<uint16_t>(y),
-               data_of<const float>(x), seed, stream, first, n);
+    WITH_WIDTH(W, float, n % 4 == 0 && first % 4 == 0,
+               LAUNCH(cast_elements_random<W>, GRID(n, W), data_of<uint16_t>(y),
+                      data_of<const float>(x), seed, stream, first, n))
     launched(dev, "cast_random");
-}
-
-extern "C" void cuda_accum(struct dev *dev, struct tensor *y,
-                           const struct tensor *x)
-{
-    const int64_t n = tensor_count(y);
-    const bool whole = n % 4 == 0, into = !y->overwrite;
-
-    WITH_TYPE(Y, y->type,
-              WITH_TYPE(
-                  X, x->type,
-                  if (whole) {
-                      LAUNCH((cast_elements<Y, X, 4>), GRID(n, 4),
-                             data_of<Y>(y), data_of<const X>(x), into, n);
-                  } else {
-                      LAUNCH((cast_elements<Y, X, 1>), GRID(n, 1),
-                             data_of<Y>(y), data_of<const X>(x), into, n);
-                  }))
-    launched(dev, "accum");
 }

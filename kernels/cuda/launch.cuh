@@ -135,6 +135,16 @@ static inline unsigned blocks_up_to(const struct dev *dev, int64_t n,
         __VA_ARGS__;                                                           \
     }
 
+/* Do something with B a constant that is equal to a condition. */
+#define WITH_BOOL(B, condition, ...)                                           \
+    if (condition) {                                                           \
+        constexpr bool B = true;                                               \
+        __VA_ARGS__;                                                           \
+    } else {                                                                   \
+        constexpr bool B = false;                                              \
+        __VA_ARGS__;                                                           \
+    }
+
 /* Do something with T the C type of a floating element type. */
 #define WITH_TYPE(T, dtype, ...)                                               \
     switch (dtype) {                                                           \
