@@ -76,11 +76,9 @@ void ref_quantize(struct dev *dev, struct tensor *q, struct tensor *scale,
 static void round_row(const struct tensor *x, int64_t row, double *out)
 {
     const int64_t C = tensor_cols(x);
-    struct tensor one = *x;
+    const struct tensor one =
+        tensor_matrix(x->data, x->type, tensor_rows(x), C);
 
-    one.rank = 2;
-    one.dim[0] = tensor_rows(x);
-    one.dim[1] = C;
     for (int64_t c = 0; c < C; c++) {
         const float s = scale_of(&one, row, c / QUANT_GROUP * QUANT_GROUP, 8);
         const float times = s > 0.0f ? 1.0f / s : 0.0f;

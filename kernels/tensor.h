@@ -43,6 +43,16 @@ static inline struct tensor tensor_vector(void *data, enum dtype type,
     return t;
 }
 
+static inline struct tensor tensor_matrix(void *data, enum dtype type,
+                                          int64_t rows, int64_t cols)
+{
+    const struct tensor t = {
+        data, type, false, false, 2, { rows, cols, 0, 0 }
+    };
+
+    return t;
+}
+
 static inline int64_t tensor_count(const struct tensor *t)
 {
     int64_t n = 1;

@@ -194,14 +194,12 @@ static void scatter_dx(struct dev *dev, const struct head *h,
 
     for (int64_t i = 0; i < c->rows; i += n) {
         const int64_t row = h->counted[c->from + i];
-        struct tensor part = *h->dx, sum = { .type = DT_F32, .rank = 2 };
+        struct tensor part, sum;
 
         n = count_neighbours(h, c->from + i, c->from + c->rows);
-        part.data = row_of(h->dx, row);
-        part.rank = 2;
-        sum.data = c->dx + i * h->C;
-        sum.dim[0] = part.dim[0] = n;
-        sum.dim[1] = part.dim[1] = h->C;
+        part = tensor_matrix(row_of(h->dx, row), h->dx->type, n, h->C);
+        part.overwrite = h->dx->overwrite;
+        sum = tensor_matrix(c->dx + i * h->C, DT_F32, n, h->C);
         dev->ops->accum(dev, &part, &sum);
     }
 }

@@ -62,6 +62,37 @@ struct gemm {
     void *bias, *aux;
 };
 
+/*
+ * gemm_of() describes d = op(a) op(b) of tensors, `turned` of which is stored
+ * transposed, with rows that follow one another.
+ */
+enum gemm_turned { GEMM_NEITHER, GEMM_A, GEMM_B };
+
+static inline struct gemm gemm_of(const struct tensor *d,
+                                  const struct tensor *a,
+                                  const struct tensor *b,
+                                  enum gemm_turned turned)
+{
+    const bool ta = turned == GEMM_A, tb = turned == GEMM_B;
+    struct gemm p = {};
+
+    p.type = a->type;
+    p.out = d->type;
+    p.ta = ta;
+    p.tb = tb;
+    p.m = ta ? tensor_cols(a) : tensor_rows(a);
+    p.n = tb ? tensor_rows(b) : tensor_cols(b);
+    p.k = ta ? tensor_rows(a) : tensor_cols(a);
+    p.a = a->data;
+    p.b = b->data;
+    p.d = d->data;
+    p.lda = tensor_cols(a);
+    p.ldb = tensor_cols(b);
+    p.ldd = tensor_cols(d);
+    p.alpha = 1.0f;
+    return p;
+}
+
 static inline bool gemm_is_fp8(const struct gemm *p)
 {
     return p->type == DT_E4M3 || p->type == DT_E5M2;

@@ -152,33 +152,32 @@ struct head_fp8 {
 };
 
 struct head_chunk {
-    void *logits;
+    void *logits; /* rows of ld, of which V columns count */
     const struct tensor *x, *w;
     int64_t from, rows, ld;
     struct head_fp8 q; /* if w->fp8 */
 };
 
-static const void *row_of(const struct tensor *t, int64_t row)
+static struct tensor logits_of(const struct head_chunk *c)
 {
-    return (const char *)t->data +
-           (size_t)(row * tensor_cols(t)) * dtype_size(t->type);
+    return tensor_matrix(c->logits, c->x->type, c->rows, c->ld);
+}
+
+/* The rows of x, or of dx. */
+static struct tensor rows_of(const struct head_chunk *c, const struct tensor *t)
+{
+    const int64_t C = tensor_cols(t);
+    const size_t at = (size_t)(c->from * C) * dtype_size(t->type);
+
+    return tensor_matrix((char *)t->data + at, t->type, c->rows, C);
 }
 
 /* logits(rows,V) = x w' */
 static void compute_logits(struct dev *dev, const struct head_chunk *c)
 {
-    struct gemm p = {};
+    const struct tensor x = rows_of(c, c->x), logits = logits_of(c);
+    struct gemm p = gemm_of(&logits, &x, c->w, GEMM_B);
 
-    p.type = p.out = c->x->type;
-    p.m = c->rows;
-    p.n = c->w->dim[0];
-    p.k = p.lda = p.ldb = tensor_cols(c->x);
-    p.a = row_of(c->x, c->from);
-    p.b = c->w->data;
-    p.tb = true;
-    p.d = c->logits;
-    p.ldd = c->ld;
-    p.alpha = 1.0f;
     if (c->w->fp8) {
         fp8_operands(&p, &c->q.x, false, &c->q.w, false);
         p.a = c->q.x.q + c->from * c->q.x.ld;
@@ -190,17 +189,10 @@ static void compute_logits(struct dev *dev, const struct head_chunk *c)
 static void add_dx(struct dev *dev, struct tensor *dx,
                    const struct head_chunk *c)
 {
-    struct gemm p = {};
+    const struct tensor part = rows_of(c, dx), logits = logits_of(c);
+    struct gemm p = gemm_of(&part, &logits, c->w, GEMM_NEITHER);
 
-    p.type = p.out = c->x->type;
-    p.m = c->rows;
-    p.n = p.ldb = p.ldd = tensor_cols(c->x);
     p.k = c->w->dim[0];
-    p.a = c->logits;
-    p.lda = c->ld;
-    p.b = c->w->data;
-    p.d = (void *)row_of(dx, c->from);
-    p.alpha = 1.0f;
     p.beta = dx->overwrite ? 0.0f : 1.0f;
     if (c->w->fp8)
         fp8_operands(&p, &c->q.dl, false, &c->q.w, true);
@@ -211,19 +203,10 @@ static void add_dx(struct dev *dev, struct tensor *dx,
 static void add_dw(struct dev *dev, struct tensor *dw,
                    const struct head_chunk *c)
 {
-    struct gemm p = {};
+    const struct tensor x = rows_of(c, c->x), logits = logits_of(c);
+    struct gemm p = gemm_of(dw, &logits, &x, GEMM_A);
 
-    p.type = c->x->type;
-    p.out = dw->type;
-    p.ta = true;
     p.m = c->w->dim[0];
-    p.n = p.ldb = p.ldd = tensor_cols(c->x);
-    p.k = c->rows;
-    p.a = c->logits;
-    p.lda = c->ld;
-    p.b = row_of(c->x, c->from);
-    p.d = dw->data;
-    p.alpha = 1.0f;
     p.beta = dw->overwrite && c->from == 0 ? 0.0f : 1.0f;
     if (c->w->fp8) {
         fp8_operands(&p, &c->q.dl, true, &c->q.x, true);
@@ -239,18 +222,16 @@ static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
                                  float cap, float scale, bool gradient)
 {
     const size_t row = (size_t)c->ld * sizeof(T);
-    const int V = (int)vocab, padded = (int)c->w->dim[0];
+    const bool keep =
+        gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2;
+    const auto kernel = keep ? cross_entropy<T, WIDTH<T>, true>
+                             : cross_entropy<T, WIDTH<T>, false>;
 
-    if (gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2) {
-        OPT_IN(dev, (cross_entropy<T, WIDTH<T>, true>), row);
-        LAUNCH((cross_entropy<T, WIDTH<T>, true>), (unsigned)c->rows, THREADS,
-               row, QUEUE(dev), (T *)c->logits, loss + c->from,
-               target + c->from, V, padded, c->ld, cap, scale, gradient);
-    } else {
-        LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
-               0, QUEUE(dev), (T *)c->logits, loss + c->from, target + c->from,
-               V, padded, c->ld, cap, scale, gradient);
-    }
+    if (keep)
+        OPT_IN(dev, kernel, row);
+    LAUNCH(kernel, (unsigned)c->rows, THREADS, keep ? row : 0, QUEUE(dev),
+           (T *)c->logits, loss + c->from, target + c->from, (int)vocab,
+           (int)c->w->dim[0], c->ld, cap, scale, gradient);
 }
 
 /* Divide memory, unless base is null, among the logits of `most` rows and the

@@ -10,19 +10,8 @@
 static struct gemm forward_gemm(struct dev *dev, struct tensor *y,
                                 const struct tensor *x, const struct tensor *w)
 {
-    struct gemm p = {};
+    struct gemm p = gemm_of(y, x, w, GEMM_B);
 
-    p.type = x->type;
-    p.out = y->type;
-    p.m = tensor_rows(x);
-    p.n = w->dim[0];
-    p.k = p.lda = p.ldb = tensor_cols(x);
-    p.a = x->data;
-    p.b = w->data;
-    p.tb = true;
-    p.d = y->data;
-    p.ldd = p.n;
-    p.alpha = 1.0f;
     if (w->fp8) {
         const struct fp8_source from[] = { { x, DT_E4M3, FP8_ROWS },
                                            { w, DT_E4M3, FP8_ROWS } };
@@ -78,17 +67,8 @@ extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
 static struct gemm input_gradient(struct tensor *dx, const struct tensor *w,
                                   const struct tensor *dy)
 {
-    struct gemm p = {};
+    struct gemm p = gemm_of(dx, dy, w, GEMM_NEITHER);
 
-    p.type = dy->type;
-    p.out = dx->type;
-    p.m = tensor_rows(dy);
-    p.k = p.lda = tensor_cols(dy);
-    p.n = p.ldb = p.ldd = tensor_cols(w);
-    p.a = dy->data;
-    p.b = w->data;
-    p.d = dx->data;
-    p.alpha = 1.0f;
     p.beta = dx->overwrite ? 0.0f : 1.0f;
     return p;
 }
@@ -119,18 +99,8 @@ static void weight_gradient(struct dev *dev, struct tensor *dw,
                             struct tensor *db, const struct tensor *x,
                             const struct tensor *dy, const struct rounded *q)
 {
-    struct gemm p = {};
+    struct gemm p = gemm_of(dw, dy, x, GEMM_A);
 
-    p.type = dy->type;
-    p.out = dw->type;
-    p.ta = true;
-    p.m = p.lda = tensor_cols(dy);
-    p.n = p.ldb = p.ldd = tensor_cols(x);
-    p.k = tensor_rows(dy);
-    p.a = dy->data;
-    p.b = x->data;
-    p.d = dw->data;
-    p.alpha = 1.0f;
     p.beta = dw->overwrite ? 0.0f : 1.0f;
     if (q)
         fp8_operands(&p, &q->dy, true, &q->x, true);

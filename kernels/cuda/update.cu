@@ -260,45 +260,29 @@ static const float *orthogonalise(struct dev *dev,
 {
     const bool tall = R > C;
     const int64_t s = tall ? C : R;
+    const struct tensor as = tensor_matrix(a, DT_F32, s, s);
+    const struct tensor bs = tensor_matrix(b, DT_F32, s, s);
+    struct tensor from = tensor_matrix(x, DT_F32, R, C);
+    struct tensor to = tensor_matrix(next, DT_F32, R, C);
 
     for (const struct muon_round &round : how->round) {
-        struct gemm square = {}, cube = {}, step = {};
-        float *swap = x;
+        struct gemm p = gemm_of(&as, &from, &from, tall ? GEMM_A : GEMM_B);
+        const struct tensor swap = from;
 
-        square.m = square.n = s;
-        square.k = tall ? R : C;
-        square.a = square.b = x;
-        square.lda = square.ldb = C;
-        square.ta = tall;
-        square.tb = !tall;
-        square.d = a;
-        square.ldd = s;
-        square.alpha = 1.0f;
-        gemm(dev, &square, "muon");
-        cube.m = cube.n = cube.k = s;
-        cube.a = cube.b = cube.c = a;
-        cube.lda = cube.ldb = cube.ldd = s;
-        cube.d = b;
-        cube.alpha = round.c;
-        cube.beta = round.b;
-        gemm(dev, &cube, "muon");
-        step.m = R;
-        step.n = C;
-        step.k = s;
-        step.a = tall ? x : b;
-        step.lda = s;
-        step.b = tall ? b : x;
-        step.ldb = C;
-        step.c = x;
-        step.d = next;
-        step.ldd = C;
-        step.alpha = 1.0f;
-        step.beta = round.a;
-        gemm(dev, &step, "muon");
-        x = next;
-        next = swap;
+        gemm(dev, &p, "muon");
+        p = gemm_of(&bs, &as, &as, GEMM_NEITHER);
+        p.c = a;
+        p.alpha = round.c;
+        p.beta = round.b;
+        gemm(dev, &p, "muon");
+        p = gemm_of(&to, tall ? &from : &bs, tall ? &bs : &from, GEMM_NEITHER);
+        p.c = from.data;
+        p.beta = round.a;
+        gemm(dev, &p, "muon");
+        from = to;
+        to = swap;
     }
-    return x;
+    return (const float *)from.data;
 }
 
 extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
