@@ -80,17 +80,9 @@ void cuda_failed(struct dev *dev, const char *op, const char *why);
  * queue of s; work given after the wait for i waits for what ended as i.  begin
  * returns the stream, or NULL if the capture has failed.
  */
-void cuda_side_open(struct dev *dev, struct cuda_side *s);
 void *cuda_side_begin(struct dev *dev, struct cuda_side *s);
 void cuda_side_end(struct dev *dev, struct cuda_side *s, int i);
 void cuda_side_wait(struct dev *dev, struct cuda_side *s, int i);
-void cuda_side_close(struct cuda_side *s);
-
-/* The second stream of dev.h. */
-void *cuda_second_stream_begin(struct dev *dev);
-void cuda_second_stream_end(struct dev *dev, int i);
-void cuda_second_stream_wait(struct dev *dev, int i);
-bool cuda_second_stream_done(struct dev *dev, int i);
 
 /* dev_alloc(), but NULL marks the device as failed. */
 void *cuda_alloc(struct dev *dev, size_t n, enum dev_use, const char *op);

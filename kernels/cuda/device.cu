@@ -1,5 +1,5 @@
 /*
- * device - the GPU as a device: memory, copies, failures, graphs
+ * device - the GPU as a device: memory, copies, failures, streams, graphs
  *
  * Copies between host and device go through pinned memory, so that neither
  * put() nor a small get() waits for the device: put() uses the next of a few
@@ -211,6 +211,108 @@ static double device_between(struct dev *dev, int i, int j)
         return -1.0;
     }
     return (double)ms / 1e3;
+}
+
+/* ---- streams beside the first ------------------------------------------ */
+
+/*
+ * Gradients of weights have one.  The product that makes a weight's gradient
+ * has few tiles of output, and the one that makes its input's gradient seldom
+ * fills the last wave of its blocks.  Neither needs the other, so they share
+ * the GPU.  The order of the sums in each is the same as without this.
+ *
+ * Collectives have another, dev.h's second stream, which is opened when first
+ * used.  Its queue has no workspace.
+ */
+static void new_event(struct dev *dev, void **event)
+{
+    must(
+        dev, "side stream",
+        cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventDisableTiming));
+}
+
+static void side_open(struct dev *dev, struct cuda_side *s)
+{
+    must(dev, "side stream",
+         cudaStreamCreateWithFlags((cudaStream_t *)&s->queue.stream,
+                                   cudaStreamNonBlocking));
+    new_event(dev, &s->given);
+    for (void *&done : s->done)
+        new_event(dev, &done);
+}
+
+extern "C" void *cuda_side_begin(struct dev *dev, struct cuda_side *s)
+{
+    const cudaEvent_t given = (cudaEvent_t)s->given;
+    const cudaStream_t stream = (cudaStream_t)s->queue.stream;
+
+    must(dev, "side stream", cudaEventRecord(given, STREAM(dev)));
+    must(dev, "side stream", cudaStreamWaitEvent(stream, given, 0));
+    if (cuda_of(dev)->recording && dev->failed)
+        return nullptr; /* that stream is not recorded: it would do the work */
+    cuda_of(dev)->now = &s->queue;
+    return stream;
+}
+
+extern "C" void cuda_side_end(struct dev *dev, struct cuda_side *s, int i)
+{
+    must(dev, "side stream",
+         cudaEventRecord((cudaEvent_t)s->done[i], STREAM(dev)));
+    cuda_of(dev)->now = &cuda_of(dev)->main;
+}
+
+extern "C" void cuda_side_wait(struct dev *dev, struct cuda_side *s, int i)
+{
+    must(dev, "side stream",
+         cudaStreamWaitEvent(STREAM(dev), (cudaEvent_t)s->done[i], 0));
+}
+
+static void side_close(struct cuda_side *s)
+{
+    if (!s->queue.stream)
+        return;
+    cudaStreamDestroy((cudaStream_t)s->queue.stream);
+    cudaEventDestroy((cudaEvent_t)s->given);
+    for (void *done : s->done)
+        cudaEventDestroy((cudaEvent_t)done);
+}
+
+static struct cuda_side *second_of(struct dev *dev)
+{
+    struct cuda_side *s = &cuda_of(dev)->second;
+
+    if (!s->queue.stream)
+        side_open(dev, s);
+    return s;
+}
+
+static void *second_stream_begin(struct dev *dev)
+{
+    return cuda_side_begin(dev, second_of(dev));
+}
+
+static void second_stream_end(struct dev *dev, int i)
+{
+    cuda_side_end(dev, second_of(dev), i);
+}
+
+static void second_stream_wait(struct dev *dev, int i)
+{
+    cuda_side_wait(dev, second_of(dev), i);
+}
+
+/* Another thread may ask, which has chosen no GPU yet: without a choice its
+ * calls would take memory of the first one.  It must not mark the device as
+ * failed; the next call that waits for the device reports the failure. */
+static bool second_stream_done(struct dev *dev, int i)
+{
+    cudaError_t code = cudaSetDevice(cuda_of(dev)->index);
+
+    if (code == cudaSuccess)
+        code = cudaEventQuery((cudaEvent_t)second_of(dev)->done[i]);
+    if (code != cudaSuccess)
+        cudaGetLastError(); /* clears "not ready" */
+    return code != cudaErrorNotReady;
 }
 
 /* ---- graphs ------------------------------------------------------------ */
@@ -433,10 +535,10 @@ static void device_close(struct dev *dev)
 
     if (!cuda)
         return;
-    cuda_side_close(&cuda->second);
+    side_close(&cuda->second);
     gemm_close(dev);
     sdpa_close(dev);
-    cuda_side_close(&cuda->weights);
+    side_close(&cuda->weights);
     free_stage(cuda->stage);
     for (int i = 0; i < DEV_MARKS; i++)
         if (cuda->mark[i])
@@ -496,7 +598,7 @@ static int device_open(struct dev *dev, struct err *e)
         cudaSuccess)
         dev->address[0] = '\0';
     set_unit(dev, &prop);
-    cuda_side_open(dev, &cuda->weights);
+    side_open(dev, &cuda->weights);
     device_overlap(dev, overlap && !(off && strcmp(off, "off") == 0));
     cuda->stage = new_stage();
     if (!cuda->stage) {
@@ -531,8 +633,8 @@ const struct dev_type cuda_dev = {
     .capture_end = device_capture_end,
     .capture_run = device_capture_run,
     .capture_free = device_capture_free,
-    .second_stream_begin = cuda_second_stream_begin,
-    .second_stream_end = cuda_second_stream_end,
-    .second_stream_wait = cuda_second_stream_wait,
-    .second_stream_done = cuda_second_stream_done,
+    .second_stream_begin = second_stream_begin,
+    .second_stream_end = second_stream_end,
+    .second_stream_wait = second_stream_wait,
+    .second_stream_done = second_stream_done,
 };

@@ -3,14 +3,13 @@
  *
  * The gradient of a table is the sum of the rows of dy that have the same
  * token.  So that the order of the sum depends on the input alone, the rows are
- * first sorted by token, stably (sort.cu); then each block takes TILE of them
- * and adds up its segments, neighbours of one token.  A segment belongs to the
- * tile in which it begins: later tiles write their share of it as partial sums,
- * which a second kernel adds in order.
+ * first sorted by token, stably; then each block takes TILE of them and adds up
+ * its segments, neighbours of one token.  A segment belongs to the tile in
+ * which it begins: later tiles write their share of it as partial sums, which a
+ * second kernel adds in order.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/sort.cuh"
 
 enum { THREADS = 128, TILE = 32 };
 
@@ -51,6 +50,168 @@ extern "C" void cuda_embed_fwd(struct dev *dev, struct tensor *y,
                           data_of<const E>(wte), data_of<const E>(wpe), C, T,
                           from)))
     launched(dev, "embed_fwd");
+}
+
+/* ---- a radix sort ------------------------------------------------------ */
+
+/*
+ * Least significant byte first.  In one pass, each block counts the digits of
+ * its tile; one block sums up the counts, by digit and then by tile, which
+ * gives offsets; then each block moves its tile.  There a warp has a part of it
+ * and moves 32 elements at a time: lanes with the same digit find each other by
+ * votes, one for each bit, and are ranked by lane, which keeps the order.
+ */
+enum {
+    SORT_THREADS = 256,
+    WARPS = SORT_THREADS / 32,
+    PART = 256,               /* elements of a warp */
+    SORT_TILE = WARPS * PART, /* and of a block */
+    DIGITS = 256,
+};
+
+/* The lanes whose digit is the same. */
+static __device__ __forceinline__ unsigned same_digit(unsigned digit)
+{
+    unsigned same = ~0u;
+
+#pragma unroll
+    for (int bit = 0; bit < 9; bit++) {
+        const unsigned vote = __ballot_sync(~0u, digit >> bit & 1);
+
+        same &= digit >> bit & 1 ? vote : ~vote;
+    }
+    return same;
+}
+
+static __global__ void __launch_bounds__(SORT_THREADS)
+    count_digits(unsigned *count, const unsigned *key, int64_t n, int shift)
+{
+    begin_kernel();
+
+    SHARED(unsigned, mine, DIGITS);
+    const int64_t from = (int64_t)blockIdx.x * SORT_TILE;
+
+    for (int d = threadIdx.x; d < DIGITS; d += SORT_THREADS)
+        mine[d] = 0;
+    __syncthreads();
+    for (int k = threadIdx.x; k < SORT_TILE; k += SORT_THREADS)
+        if (from + k < n)
+            atomicAdd(&mine[key[from + k] >> shift & (DIGITS - 1)], 1u);
+    __syncthreads();
+    for (int d = threadIdx.x; d < DIGITS; d += SORT_THREADS)
+        count[(int64_t)d * gridDim.x + blockIdx.x] = mine[d];
+}
+
+/* count(n) becomes the sum of the counts before it; one block, a part a
+ * thread. */
+static __global__ void __launch_bounds__(SORT_THREADS)
+    sum_counts(unsigned *count, int64_t n)
+{
+    begin_kernel();
+
+    SHARED(unsigned, total, SORT_THREADS);
+    const int64_t each = (n + SORT_THREADS - 1) / SORT_THREADS;
+    const int64_t from = threadIdx.x * each;
+    unsigned sum = 0;
+
+    for (int64_t i = from; i < from + each && i < n; i++)
+        sum += count[i];
+    total[threadIdx.x] = sum;
+    __syncthreads();
+    sum = 0;
+    for (unsigned t = 0; t < threadIdx.x; t++)
+        sum += total[t];
+    for (int64_t i = from; i < from + each && i < n; i++) {
+        const unsigned here = count[i];
+
+        count[i] = sum;
+        sum += here;
+    }
+}
+
+/* row is null in the first pass: then an element's row is its index. */
+static __global__ void __launch_bounds__(SORT_THREADS)
+    move_tile(unsigned *key_to, unsigned *row_to, const unsigned *key,
+              const unsigned *row, const unsigned *offset, int64_t n, int shift)
+{
+    begin_kernel();
+
+    SHARED(unsigned, next, WARPS *DIGITS);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int64_t from = (int64_t)blockIdx.x * SORT_TILE + warp * PART;
+
+    for (int i = threadIdx.x; i < WARPS * DIGITS; i += SORT_THREADS)
+        next[i] = 0;
+    __syncthreads();
+    for (int k = lane; k < PART; k += 32)
+        if (from + k < n)
+            atomicAdd(
+                &next[warp * DIGITS + (key[from + k] >> shift & (DIGITS - 1))],
+                1u);
+    __syncthreads();
+    for (int d = threadIdx.x; d < DIGITS; d += SORT_THREADS) {
+        unsigned at = offset[(int64_t)d * gridDim.x + blockIdx.x];
+
+        for (int w = 0; w < WARPS; w++) {
+            const unsigned here = next[w * DIGITS + d];
+
+            next[w * DIGITS + d] = at;
+            at += here;
+        }
+    }
+    __syncthreads();
+    for (int k = lane; k < PART; k += 32) {
+        const bool there = from + k < n;
+        const unsigned word = there ? key[from + k] : 0;
+        const unsigned digit = word >> shift & (DIGITS - 1);
+        const unsigned same = same_digit(there ? digit : (unsigned)DIGITS);
+        const int rank = (int)__popc(same & ((1u << lane) - 1));
+        unsigned *const at = &next[warp * DIGITS + digit];
+        const unsigned base = there ? *at : 0;
+
+        __syncwarp(); /* all have read it */
+        if (there) {
+            key_to[base + rank] = word;
+            row_to[base + rank] = row ? row[from + k] : (unsigned)(from + k);
+            if (rank == 0)
+                *at = base + __popc(same);
+        }
+        __syncwarp();
+    }
+}
+
+/* Device memory for a sort: two arrays of keys, two of rows, and the counts. */
+static size_t sort_room(int64_t n)
+{
+    const size_t words = 4 * (size_t)n + (size_t)blocks(n, SORT_TILE) * DIGITS;
+
+    return (words * sizeof(unsigned) + 255) & ~(size_t)255;
+}
+
+/* Afterwards, in stream order, (*key)[i] is the i-th of tokens(n), which lie in
+ * [0, vocab), in ascending order and (*row)[i] its index; equal tokens keep
+ * their order. */
+static void sort_tokens(struct dev *dev, void *room, const int *tokens,
+                        int64_t n, int64_t vocab, const unsigned **key,
+                        const unsigned **row)
+{
+    const unsigned tiles = blocks(n, SORT_TILE);
+    unsigned *to = (unsigned *)room, *count = to + 4 * n;
+    const unsigned *from = (const unsigned *)tokens, *from_row = nullptr;
+
+    for (int shift = 0; shift == 0 || (vocab - 1) >> shift; shift += 8) {
+        LAUNCH(count_digits, tiles, SORT_THREADS, 0, QUEUE(dev), count, from, n,
+               shift);
+        LAUNCH(sum_counts, 1, SORT_THREADS, 0, QUEUE(dev), count,
+               (int64_t)tiles * DIGITS);
+        LAUNCH(move_tile, tiles, SORT_THREADS, 0, QUEUE(dev), to, to + n, from,
+               from_row, (const unsigned *)count, n, shift);
+        from = to;
+        from_row = to + n;
+        to = to == (unsigned *)room ? to + 2 * n : (unsigned *)room;
+    }
+    *key = from;
+    *row = from_row;
 }
 
 /* ---- backward ---------------------------------------------------------- */

@@ -7,8 +7,8 @@
 /*
  * gemm_cublaslt - what the files share that compute the products of gemm.h
  *
- * gemm_cublaslt.cu has gemm() and runs algorithms of cuBLASLt; gemm_trial.cu
- * finds the right and the fastest of them; gemm_plain.cu is our own kernel.
+ * gemm_cublaslt.cu has gemm() and runs algorithms of cuBLASLt, or our own
+ * kernel; gemm_trial.cu finds the right and the fastest of these algorithms.
  */
 enum {
     GEMM_OFFERS = 32, /* algorithms that the library may suggest */
@@ -57,9 +57,6 @@ int gemm_try_offers(struct dev *dev, const struct gemm_state *p,
 
 /* Bytes that a copy reads and writes in a millisecond; 0 if not known. */
 double gemm_measure_bandwidth(struct dev *dev);
-
-/* By the plain kernel, with no epilogue but a bias. */
-void gemm_multiply_plain(struct dev *dev, const struct gemm *q);
 
 /* The product without its epilogue, except a bias. */
 static inline struct gemm gemm_without_epilogue(const struct gemm *q)

@@ -10,17 +10,12 @@ cu_sources = \
 	%D%/embed.cu \
 	%D%/fp8.cu \
 	%D%/gemm_cublaslt.cu \
-	%D%/gemm_plain.cu \
 	%D%/gemm_trial.cu \
 	%D%/head.cu \
 	%D%/linear.cu \
 	%D%/mix.cu \
 	%D%/norm.cu \
-	%D%/qknorm.cu \
 	%D%/reduce.cu \
-	%D%/rope.cu \
-	%D%/side_stream.cu \
-	%D%/sort.cu \
 	%D%/update.cu
 EXTRA_DIST += $(cu_sources)
 
