@@ -104,7 +104,7 @@ int coll_check(struct coll *c, struct err *e)
     coll_wait(c);
     if (c->device && c->device->check(c, e) < 0)
         return -1;
-    return coll_queue_check(c, c->begun, e);
+    return coll_end(c, c->begun, e);
 }
 
 bool coll_can_record(const struct coll *c)
@@ -150,11 +150,6 @@ uint64_t coll_begin_sum_f64(struct coll *c, double *x, size_t n)
     return c->begun;
 }
 
-int coll_end(struct coll *c, uint64_t call, struct err *e)
-{
-    return coll_queue_check(c, call, e);
-}
-
 int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
 {
     return coll_end(c, coll_begin_sum_f64(c, x, n), e);
@@ -163,7 +158,7 @@ int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
 int coll_max(struct coll *c, int64_t *x, struct err *e)
 {
     coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_MAX, .out = x });
-    return coll_queue_check(c, c->begun, e);
+    return coll_end(c, c->begun, e);
 }
 
 int coll_barrier(struct coll *c, struct err *e)
@@ -182,7 +177,7 @@ int coll_compare(struct coll *c, const void *data, size_t n, int *rank,
 
     memcpy(first, data, n);
     coll_bcast(c, first, n, 0);
-    ret = coll_queue_check(c, c->begun, e);
+    ret = coll_end(c, c->begun, e);
     /* the lower the rank, the higher the number */
     differs = memcmp(first, data, n) != 0 ? c->size - c->rank : 0;
     free(first);
@@ -392,14 +387,14 @@ void coll_queue_wait_for(struct coll *c, uint64_t begun)
     c->waited += clock_mono() - before;
 }
 
-int coll_queue_check(struct coll *c, uint64_t begun, struct err *e)
+int coll_end(struct coll *c, uint64_t call, struct err *e)
 {
     struct coll_queue *q = c->queue;
     int ret = 0;
 
     if (!q)
         return 0;
-    coll_queue_wait_for(c, begun);
+    coll_queue_wait_for(c, call);
     pthread_mutex_lock(&q->lock);
     if (q->failed) {
         *e = q->err;
@@ -516,8 +511,7 @@ static bool is_done(struct coll *c)
 {
     struct host_buffers *h = c->device_state;
 
-    return h->err.kind == ERR_NONE &&
-           coll_queue_check(c, c->begun, &h->err) == 0;
+    return h->err.kind == ERR_NONE && coll_end(c, c->begun, &h->err) == 0;
 }
 
 static void *copy_to_host(struct coll *c, int which, const void *from, size_t n)

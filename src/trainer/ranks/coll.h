@@ -188,8 +188,9 @@ int coll_check(struct coll *, struct err *); /* waits for all calls */
 
 /* These wait, and return what coll_check() returns. */
 int coll_sum_f64(struct coll *, double *x, size_t n, struct err *);
-/* coll_sum_f64() in the background: begin returns the number of the call; end
- * waits for that call, and returns what coll_check() returns. */
+/* coll_sum_f64() in the background: begin returns the number of the call.  End
+ * waits for a call on the memory of the host, and returns what coll_check()
+ * returns. */
 uint64_t coll_begin_sum_f64(struct coll *, double *x, size_t n);
 int coll_end(struct coll *, uint64_t call, struct err *);
 int coll_max(struct coll *, int64_t *x, struct err *);
@@ -239,7 +240,7 @@ extern const struct coll_device coll_nccl;
  *          return -1;
  *      coll_queue_push(c, &request);       returns at once
  *      coll_queue_wait_for(c, c->begun);
- *      if (coll_queue_check(c, c->begun, e) < 0)   waits, too
+ *      if (coll_end(c, c->begun, e) < 0)   waits, too
  *          return -1;
  *      coll_queue_close(c);
  *
@@ -279,7 +280,7 @@ struct coll_queue {
     uint64_t finished; /* requests */
     bool stop;
     bool failed;   /* err says why */
-    bool reported; /* by coll_queue_check() */
+    bool reported; /* by coll_end() */
     coll_death_fn *on_death;
     void *death_arg;
     double failed_at;
@@ -297,7 +298,6 @@ int coll_queue_open(struct coll *, struct err *);
 void coll_queue_close(struct coll *); /* also after a failed open */
 void coll_queue_push(struct coll *, const struct coll_request *);
 void coll_queue_wait_for(struct coll *, uint64_t begun);
-int coll_queue_check(struct coll *, uint64_t begun, struct err *);
 
 /* Memory for a call, at least `bytes`; valid until the next call of this
  * function.  NULL: there is none. */

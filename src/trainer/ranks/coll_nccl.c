@@ -263,7 +263,7 @@ static int nccl_open(struct coll *c, struct err *e)
     if (c->rank == 0)
         code = k->nccl.get_id(&id);
     coll_bcast(c, &id, sizeof id, 0);
-    if (coll_queue_check(c, c->begun, e) < 0)
+    if (coll_end(c, c->begun, e) < 0)
         goto failed;
     if (code == NCCL_OK)
         code = k->nccl.init(&k->comm, c->size, id, c->rank, &config);
