@@ -39,8 +39,7 @@ static bool read_line(char *s, struct algorithms_line *out)
 
 void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
 {
-    char *dir = path_cache("gtrain"),
-         *name = xasprintf("matmul-%s-%zu", gpu, version);
+    char *name = xasprintf("matmul-%s-%zu", gpu, version);
     struct buf text = BUF_INIT;
     struct err e = { 0 };
     char *at = NULL, *line;
@@ -49,8 +48,7 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
     for (char *p = name; *p; p++)
         if (!isalnum((unsigned char)*p))
             *p = '-';
-    if (dir)
-        f->path = path_join(dir, name);
+    f->path = path_cache("gtrain", name);
     if (f->path && buf_read_file(&text, f->path, MOST_BYTES, &e) == 0)
         at = text.s;
     while ((line = strsep(&at, "\n")) && *line) {
@@ -60,7 +58,7 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
             APPEND(f->line, f->n, f->room) = one;
     }
     buf_clear(&text);
-    FREE(name, dir);
+    free(name);
 }
 
 bool algorithms_find(const struct algorithms *f,

@@ -142,21 +142,21 @@ FILE *path_temp_file(struct err *e)
     return fp;
 }
 
-char *path_cache(const char *name)
+char *path_cache(const char *program, const char *file)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *path;
+    char *folder, *path = NULL;
 
     if (cache && cache[0] == '/')
-        path = path_join(cache, name);
+        folder = path_join(cache, program);
     else if (home && home[0] == '/')
-        path = xasprintf("%s/.cache/%s", home, name);
+        folder = xasprintf("%s/.cache/%s", home, program);
     else
         return NULL;
-    if (path_make(path, ERR_IGNORED) == 0)
-        return path;
-    free(path);
-    return NULL;
+    if (path_make(folder, ERR_IGNORED) == 0)
+        path = file ? path_join(folder, file) : xstrdup(folder);
+    free(folder);
+    return path;
 }
 
 void path_list_add(struct path_list *l, char *name)

@@ -55,9 +55,10 @@ bool path_stays_below(const char *path);
  * the rest of it lead out of the folder?  The path need not exist. */
 int path_check_inside(const char *path, const char *folder, struct err *);
 
-/* The folder of a program's cache, $XDG_CACHE_HOME/NAME or ~/.cache/NAME, which
- * is created if needed; NULL if there is none. */
-char *path_cache(const char *name);
+/* A file in the folder of a program's cache, $XDG_CACHE_HOME/PROGRAM or
+ * ~/.cache/PROGRAM, which is created if needed; the folder itself if the file
+ * is NULL; NULL if there is none. */
+char *path_cache(const char *program, const char *file);
 
 /* Create a folder and those above it, as far as they do not exist. */
 int path_make(const char *folder, struct err *);

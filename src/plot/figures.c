@@ -267,7 +267,7 @@ void figure_confine(const char *const *file, int n, const char *into)
             path_list_add(&folders, xstrdup(P_tmpdir));
     }
     path_list_add(&folders, index_folder(""));
-    path_list_add(&folders, path_cache("fontconfig"));
+    path_list_add(&folders, path_cache("fontconfig", NULL));
     confine((const char *const *)folders.name, folders.n, false);
     path_list_clear(&folders);
 }

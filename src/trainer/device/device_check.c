@@ -558,30 +558,23 @@ static void hash_of(struct dev *dev, const struct settings *s,
     buf_clear(&b);
 }
 
-/* The file; NULL if there is no folder for it. */
-static char *file_path(void)
+/* The file, or NULL if there is no folder for it; its lines, none if it cannot
+ * be read. */
+static char *read_passed(struct buf *lines)
 {
-    char *folder = path_cache("gtrain");
-    char *path = folder ? path_join(folder, "checked") : NULL;
+    char *path = path_cache("gtrain", "checked");
 
-    free(folder);
-    return path;
-}
-
-/* The lines of the file, none if it cannot be read. */
-static void read_lines(struct buf *lines, const char *path)
-{
     if (path)
         buf_read_file(lines, path, MOST_BYTES, ERR_IGNORED);
+    return path;
 }
 
 static bool device_passed(struct dev *dev, const struct settings *s)
 {
-    char *path = file_path(), hash[SHA256_TEXT];
     struct buf lines = BUF_INIT;
+    char *path = read_passed(&lines), hash[SHA256_TEXT];
     bool found;
 
-    read_lines(&lines, path);
     hash_of(dev, s, hash);
     found = lines.s && strstr(lines.s, hash);
     buf_clear(&lines);
@@ -596,8 +589,7 @@ void device_passed_add(struct dev *dev, const struct settings *s, int result)
 
     if (result & ~DEVICE_WITHOUT_GRAPHS)
         return;
-    path = file_path();
-    read_lines(&lines, path);
+    path = read_passed(&lines);
     hash_of(dev, s, hash);
     buf_printf(&lines, "%s\n", hash);
     if (path)

@@ -78,15 +78,14 @@ static int read_secret_file(const char *path, struct buf *out, struct err *e)
 /* Ranks of one machine share the files of the user, and so a secret. */
 static void read_own_secret(struct buf *out)
 {
-    char *folder = path_cache("gtrain"), text[RANDOM_SECRET];
-    char *path = folder ? path_join(folder, "token") : NULL;
+    char *path = path_cache("gtrain", "token"), text[RANDOM_SECRET];
     struct err e = { 0 };
 
     if (path && random_secret_file(path, text, &e) == 0)
         buf_str(out, text);
     else if (path)
         log_warn("%s", e.text);
-    FREE(path, folder);
+    free(path);
 }
 
 /* Derive the token from the job's id and a secret, if there is one. */
