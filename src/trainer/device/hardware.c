@@ -1,8 +1,8 @@
 #include "config.h"
 #include "trainer/device/hardware.h"
 
+#include <errno.h>
 #include <math.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "common/machine/cores.h"
 #include "common/machine/limits.h"
 #include "kernels/half.h"
+#include "trainer/ranks/hello.h"
 
 struct hardware hardware_of(const struct gpu *g)
 {
@@ -151,14 +152,6 @@ static void fill_random(struct dev *dev, char *to, size_t bytes,
     free(host);
 }
 
-static struct tensor matrix(char *data, enum dtype type, int64_t rows,
-                            int64_t cols)
-{
-    return (struct tensor){
-        .data = data, .type = type, .rank = 2, .dim = { rows, cols }
-    };
-}
-
 /* The best rate of several products, each of which takes a few milliseconds.
  * On a CPU there are more, as other work may interfere. */
 double measure_product(struct dev *dev, enum dtype type, int64_t m, int64_t k,
@@ -179,9 +172,9 @@ double measure_product(struct dev *dev, enum dtype type, int64_t m, int64_t k,
     if (!block)
         return 0;
     fill_random(dev, block, x_bytes + w_bytes, type);
-    x = matrix(block, type, m, k);
-    w = matrix(block + x_bytes, type, n, k);
-    y = matrix(block + x_bytes + w_bytes, type, m, n);
+    x = tensor_matrix(block, type, m, k);
+    w = tensor_matrix(block + x_bytes, type, n, k);
+    y = tensor_matrix(block + x_bytes + w_bytes, type, m, n);
     for (int i = 0; i < tries && dev_sync(dev, ERR_IGNORED) == 0; i++) {
         const double before = clock_mono();
         double rate;
@@ -291,9 +284,9 @@ static bool move_piece(struct loop *l, size_t at)
         sent += n > 0 ? (size_t)n : 0;
         n = sent > got ? recv(l->fd[1], (char *)l->piece + got, bytes - got, 0)
                        : -1;
-        if (n <= 0)
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
             return false;
-        got += (size_t)n;
+        got += n > 0 ? (size_t)n : 0;
     }
     for (size_t i = 0; i < LOOP_PIECE; i++)
         l->to[at + i] += l->piece[i];
@@ -311,25 +304,17 @@ static double move_all(struct loop *l)
     return LOOP_FLOATS * sizeof(float) / (clock_mono() - before);
 }
 
-/* Two sockets that are connected over 127.0.0.1. */
+/* Two sockets that are connected over 127.0.0.1, as those of ranks are. */
 static bool connect_pair(int fd[2])
 {
-    struct sockaddr_in a = { .sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t n = sizeof a;
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int listener = peer_socket_listen("127.0.0.1", 0, ERR_IGNORED);
+    const int port = (int)peer_socket_port(listener);
 
-    fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    fd[1] = -1;
-    if (listener >= 0 && fd[0] >= 0 &&
-        bind(listener, (struct sockaddr *)&a, sizeof a) == 0 &&
-        listen(listener, 1) == 0 &&
-        getsockname(listener, (struct sockaddr *)&a, &n) == 0 &&
-        connect(fd[0], (struct sockaddr *)&a, sizeof a) == 0)
-        fd[1] = accept(listener, NULL, NULL);
+    fd[0] = peer_socket_connect("127.0.0.1", port, 0, ERR_IGNORED);
+    fd[1] = peer_socket_accept(listener);
     if (listener >= 0)
         close(listener);
-    return fd[1] >= 0;
+    return fd[0] >= 0 && fd[1] >= 0;
 }
 
 double measure_loopback(void)
