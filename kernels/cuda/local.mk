@@ -4,7 +4,6 @@
 cu_sources = \
 	%D%/activation.cu \
 	%D%/attention.cu \
-	%D%/attention_decode.cu \
 	%D%/device.cu \
 	%D%/elementwise.cu \
 	%D%/embed.cu \
