@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
@@ -35,26 +34,17 @@ struct attention {
 /* Bytes of the tensors, which are placed in memory, if there is some. */
 static size_t lay_out(struct attention *a)
 {
-    const int64_t y = (int64_t)a->how.H * a->how.D;
-    const int64_t cols[TENSORS] = { [QKV] = y + 2 * a->how.K * a->how.D,
-                                    [Y] = y,
-                                    [DY] = y,
-                                    [DQKV] = y + 2 * a->how.K * a->how.D,
-                                    [LSE] = a->how.H };
+    const struct attn *how = &a->how;
+    const int64_t rows = a->sequences * how->T, y = (int64_t)how->H * how->D;
     size_t at = 0;
 
+    a->t[QKV] = tensor_matrix(NULL, a->type, rows, y + 2 * how->K * how->D);
+    a->t[Y] = tensor_matrix(NULL, a->type, rows, y);
+    a->t[DY] = a->t[Y];
+    a->t[DQKV] = a->t[QKV];
+    a->t[LSE] = tensor_matrix(NULL, DT_F32, a->sequences * how->H, how->T);
     for (int i = 0; i < TENSORS; i++) {
-        a->t[i] =
-            (struct tensor){ .type = i == LSE ? DT_F32 : a->type,
-                             .overwrite = true,
-                             .rank = 2,
-                             .dim = { a->sequences * a->how.T, cols[i] } };
-        if (i == LSE) {
-            a->t[i].rank = 3;
-            memcpy(a->t[i].dim,
-                   (int64_t[]){ a->sequences, a->how.H, a->how.T, 0 },
-                   sizeof a->t[i].dim);
-        }
+        a->t[i].overwrite = true;
         if (a->memory)
             a->t[i].data = a->memory + at;
         at += (tensor_bytes(&a->t[i]) + 255) & ~(size_t)255;

@@ -15,7 +15,7 @@
 #include "common/rng.h"
 #include "common/machine/cores.h"
 #include "common/machine/limits.h"
-#include "kernels/half.h"
+#include "kernels/ref.h"
 #include "trainer/ranks/hello.h"
 
 struct hardware hardware_of(const struct gpu *g)
@@ -130,26 +130,18 @@ static void fill_random(struct dev *dev, char *to, size_t bytes,
                         enum dtype type)
 {
     enum { NUMBERS = 1 << 16 };
-    char *host = xmalloc((size_t)NUMBERS * sizeof(float));
-    size_t done = (size_t)NUMBERS * dtype_size(type);
+    struct tensor t = tensor_vector(NULL, type, NUMBERS);
+    size_t done = tensor_bytes(&t) < bytes ? tensor_bytes(&t) : bytes;
 
-    for (size_t i = 0; i < NUMBERS; i++) {
-        const float x = 2 * rng_uniform(1, 1, i) - 1;
-        const uint16_t half =
-            type == DT_BF16 ? bf16_from_float(x) : f16_from_float(x);
-
-        if (type == DT_F32)
-            memcpy(host + 4 * i, &x, sizeof x);
-        else
-            memcpy(host + 2 * i, &half, sizeof half);
-    }
-    done = done < bytes ? done : bytes;
-    dev->type->put(dev, to, host, done);
+    t.data = xmalloc(tensor_bytes(&t));
+    for (int64_t i = 0; i < NUMBERS; i++)
+        ref_set(&t, i, 2 * (double)rng_uniform(1, 1, (uint64_t)i) - 1);
+    dev->type->put(dev, to, t.data, done);
     for (size_t n; done < bytes; done += n) {
         n = done < bytes - done ? done : bytes - done;
         dev->type->copy(dev, to + done, to, n);
     }
-    free(host);
+    free(t.data);
 }
 
 /* The best rate of several products, each of which takes a few milliseconds.

@@ -417,16 +417,20 @@ void coll_on_death(struct coll *c, coll_death_fn *call, void *arg)
     pthread_mutex_unlock(&q->lock);
 }
 
+/* Make memory at least so large, without what it holds. */
+static void *grow(void **data, size_t *size, size_t bytes, struct err *e)
+{
+    if (bytes > *size) {
+        free(*data);
+        *data = mem_alloc(bytes, 1, "a buffer for collectives", e);
+        *size = *data ? bytes : 0;
+    }
+    return *data;
+}
+
 void *coll_queue_buffer(struct coll *c, size_t bytes, struct err *e)
 {
-    struct coll_queue *q = c->queue;
-
-    if (bytes > q->buffer_bytes) {
-        free(q->buffer);
-        q->buffer = mem_alloc(bytes, 1, "a buffer for collectives", e);
-        q->buffer_bytes = q->buffer ? bytes : 0;
-    }
-    return q->buffer;
+    return grow(&c->queue->buffer, &c->queue->buffer_bytes, bytes, e);
 }
 
 int coll_queue_open(struct coll *c, struct err *e)
@@ -495,15 +499,9 @@ static void host_close(struct coll *c)
 /* A buffer of at least `bytes`; NULL after a failure. */
 static void *buffer_of(struct host_buffers *h, int which, size_t bytes)
 {
-    if (h->err.kind != ERR_NONE)
-        return NULL;
-    if (bytes > h->size[which]) {
-        free(h->data[which]);
-        h->data[which] =
-            mem_alloc(bytes, 1, "a buffer for collectives", &h->err);
-        h->size[which] = h->data[which] ? bytes : 0;
-    }
-    return h->data[which];
+    return h->err.kind == ERR_NONE
+               ? grow(&h->data[which], &h->size[which], bytes, &h->err)
+               : NULL;
 }
 
 /* Wait for the call on the host; false if it or an earlier one failed. */
