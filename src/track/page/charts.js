@@ -1,12 +1,12 @@
 /* charts.js is the view of all metrics of the chosen runs. */
 import { begin_anew, edit, frozen, is_available, load_server } from "./api.js";
 import { server } from "./api.js";
-import { changes_set, chosen_runs, is_alias, known_names } from "./chosen.js";
+import { changes_set, chosen_runs, fill_run_list, is_alias } from "./chosen.js";
+import { known_names, mark_near } from "./chosen.js";
 import { announce, button, choice, element, empty, field } from "./dom.js";
 import { is_narrow, more_controls, picker, problem, switcher } from "./dom.js";
 import { Grid } from "./grid.js";
 import { Media } from "./media.js";
-import { fill_run_list, mark_near } from "./runlist.js";
 import { address, change, state } from "./state.js";
 import { split_list } from "./text.js";
 

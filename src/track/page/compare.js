@@ -4,9 +4,8 @@ import { Chart } from "./chart.js";
 import { changes_set, chosen_runs } from "./chosen.js";
 import { button, copy_button, element, empty, number_style } from "./dom.js";
 import { picker, plain_table, problem, section, switcher } from "./dom.js";
-import { importance_table } from "./importance.js";
-import { brushed_lines, heat_table, parallel_lines } from "./spread.js";
-import { scatter_points } from "./spread.js";
+import { brushed_lines, heat_table, importance_table } from "./spread.js";
+import { parallel_lines, scatter_points } from "./spread.js";
 import { address, change, state } from "./state.js";
 import { count_text, is_numeric, short_names, tail_width } from "./text.js";
 

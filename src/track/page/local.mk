@@ -7,22 +7,17 @@ PAGE_FILES = \
 	%D%/dom.js \
 	%D%/api.js \
 	%D%/chosen.js \
-	%D%/scale.js \
 	%D%/paint.js \
-	%D%/legend.js \
 	%D%/values.js \
 	%D%/pointer.js \
 	%D%/chart.js \
 	%D%/grid.js \
 	%D%/files.js \
 	%D%/media.js \
-	%D%/runlist.js \
 	%D%/charts.js \
-	%D%/columns.js \
 	%D%/rows.js \
 	%D%/table.js \
 	%D%/runs.js \
-	%D%/importance.js \
 	%D%/spread.js \
 	%D%/compare.js \
 	%D%/markdown.js \

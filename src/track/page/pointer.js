@@ -3,7 +3,7 @@
  * drag along x to zoom all charts, along y to zoom one; double-click to see the
  * whole range again.
  */
-import { number_at, place_of } from "./scale.js";
+import { number_at, place_of } from "./paint.js";
 import { nearest_x, next_x } from "./values.js";
 
 function place_in(chart, event) {

@@ -1,8 +1,8 @@
 /* rows.js makes the rows of the table of runs. */
+import { baseline_button } from "./chosen.js";
 import { button, element, number_style } from "./dom.js";
-import { baseline_button } from "./runlist.js";
-import { count_text, duration_text, is_numeric, number_text } from "./text.js";
 import { address, change, state, toggled } from "./state.js";
+import { count_text, duration_text, is_numeric, number_text } from "./text.js";
 
 /* The status of a run that has not finished, and its progress or reason. */
 function status_parts(row) {

@@ -1,10 +1,9 @@
 /* runs.js is the view of all runs of a store: a filter and a table. */
 import { ask, begin_anew, frozen } from "./api.js";
-import { choose_columns } from "./columns.js";
 import { button, element, empty, field, more_controls } from "./dom.js";
 import { problem, switcher } from "./dom.js";
 import { address, change, state } from "./state.js";
-import { Table } from "./table.js";
+import { Table, choose_columns } from "./table.js";
 import { count_text, split_list } from "./text.js";
 
 const statuses = ["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED",

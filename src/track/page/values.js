@@ -1,10 +1,9 @@
 /* values.js finds the values of a panel's curves at an x, and lists them. */
 import { alias_of } from "./chosen.js";
-import { axis_of, colour_of, paint_dot, paint_line } from "./paint.js";
-import { x_pixel, y_pixel } from "./paint.js";
-import { axis_text, is_number, nearest, place_of } from "./scale.js";
-import { count_text, line_text, tail_width } from "./text.js";
 import { element, number_style } from "./dom.js";
+import { axis_of, axis_text, colour_of, is_number, nearest } from "./paint.js";
+import { paint_dot, paint_line, place_of, x_pixel, y_pixel } from "./paint.js";
+import { count_text, line_text, tail_width } from "./text.js";
 
 const most_rows = 14, best_rows = 5;
 
