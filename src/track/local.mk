@@ -11,7 +11,6 @@ gtrack_SOURCES = \
 	%D%/cmd_watch.c \
 	%D%/cmd_serve.c \
 	%D%/cmd_diff.c \
-	%D%/cmd_cmd.c \
 	%D%/cmd_hours.c \
 	%D%/cmd_forecast.c \
 	%D%/cmd_artifacts.c \
@@ -21,19 +20,13 @@ gtrack_SOURCES = \
 	%D%/cmd_bundle.c \
 	%D%/cmd_verify.c \
 	%D%/cmd_tag.c \
-	%D%/cmd_note.c \
-	%D%/cmd_mv.c \
 	%D%/cmd_rm.c \
-	%D%/cmd_restore.c \
-	%D%/cmd_gc.c \
 	%D%/cmd_export.c \
 	%D%/cmd_import.c \
 	%D%/cmd_push.c \
 	%D%/cmd_fsck.c \
-	%D%/cmd_du.c \
 	%D%/cmd_where.c \
 	%D%/cmd_completion.c \
-	%D%/cmd_run.c \
 	%D%/cmd_log.c \
 	%D%/cmd_exec.c \
 	%D%/cmd_sweep.c \
