@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "common/err.h"
+#include "common/mem.h"
 
 /*
  * buf - a string that grows

@@ -394,8 +394,9 @@ static int take_line(void *arg, const char *section, const char *name,
 {
     struct reading *r = arg;
     struct walk *w = r->walk;
-    char *where = xasprintf("%s:%d", r->path, r->line);
-    char *key = xasprintf("%s%s%s", section, *section ? "." : "", name);
+    AUTO_FREE char *where = xasprintf("%s:%d", r->path, r->line);
+    AUTO_FREE char *key =
+        xasprintf("%s%s%s", section, *section ? "." : "", name);
 
     if (!w->alone && strcmp(key, "extends") == 0) {
         extend(r, value, where);
@@ -403,7 +404,6 @@ static int take_line(void *arg, const char *section, const char *name,
         r->begun = true;
         w->call(w->arg, key, value, where, r->e);
     }
-    FREE(where, key);
     return r->e->kind == ERR_NONE;
 }
 

@@ -142,8 +142,7 @@ void confine(const char *const *folders, size_t n, bool connect)
 
 void confine_output(const char *output, bool connect)
 {
-    char *folder = path_of_output(output);
+    AUTO_FREE char *folder = path_of_output(output);
 
     confine((const char *const[]){ folder, path_temp() }, 2, connect);
-    free(folder);
 }

@@ -61,7 +61,7 @@ static const struct {
 /* The folders lib of all packages. */
 static void find_python(glob_t *out)
 {
-    char *own = spawn_beside("..", X_OK);
+    AUTO_FREE char *own = spawn_beside("..", X_OK);
 
     *out = (glob_t){ 0 };
     for (size_t i = 0; i < sizeof python / sizeof *python; i++) {
@@ -77,7 +77,6 @@ static void find_python(glob_t *out)
                  *root ? "/" : "", python[i].pattern);
         glob(pattern, GLOB_APPEND, NULL, out);
     }
-    free(own);
 }
 
 static void *open_in_python(const char *names)

@@ -54,7 +54,7 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
 {
     static const char *const word[] = { "debug: ", "", "warning: ", "" };
     char text[1024];
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
 
     if (!log_shows(level))
         return;
@@ -67,7 +67,6 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
     if (log_sink_call)
         log_sink_call(log_sink_arg, level, out.s);
     pthread_mutex_unlock(&log_lock);
-    buf_clear(&out);
 }
 
 #define LOG_FUNCTION(name, level)                                              \

@@ -57,6 +57,14 @@ void mem_free(void *const *list, size_t n)
         free(list[i]);
 }
 
+void mem_auto_free(void *pointer)
+{
+    void *memory;
+
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
+
 void xreplace(char **to, const char *s)
 {
     free(*to);

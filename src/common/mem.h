@@ -38,6 +38,16 @@ void xreplace(char **to, const char *s);
     mem_free((void *const[]){ __VA_ARGS__ },                                   \
              sizeof((void *[]){ __VA_ARGS__ }) / sizeof(void *))
 void mem_free(void *const *list, size_t n);
+/*
+ * For a local variable that has a value from its declaration on: its memory is
+ * freed at the end of its scope, after the value of a return is computed.
+ *
+ *      AUTO_FREE char *path = path_join(folder, name);
+ *      AUTO(buf_clear) struct buf b = BUF_INIT;
+ */
+#define AUTO(clear) __attribute__((cleanup(clear)))
+#define AUTO_FREE   AUTO(mem_auto_free)
+void mem_auto_free(void *pointer);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* count * size bytes, or NULL with e filled: "WHAT: cannot allocate ...". */

@@ -63,11 +63,9 @@ bool path_exists(const char *path)
 
 bool path_has(const char *folder, const char *name)
 {
-    char *path = path_join(folder, name);
-    const bool has = path_exists(path);
+    AUTO_FREE char *path = path_join(folder, name);
 
-    free(path);
-    return has;
+    return path_exists(path);
 }
 
 bool path_is_folder(const char *path)
@@ -112,11 +110,9 @@ int path_make(const char *folder, struct err *e)
 
 int path_make_parent(const char *file, struct err *e)
 {
-    char *folder = path_parent(file);
-    const int ret = path_make(folder, e);
+    AUTO_FREE char *folder = path_parent(file);
 
-    free(folder);
-    return ret;
+    return path_make(folder, e);
 }
 
 const char *path_temp(void)
@@ -128,7 +124,7 @@ const char *path_temp(void)
 
 FILE *path_temp_file(struct err *e)
 {
-    char *name = xasprintf("%s/gt.XXXXXX", path_temp());
+    AUTO_FREE char *name = xasprintf("%s/gt.XXXXXX", path_temp());
     const int fd = mkostemp(name, O_CLOEXEC);
     FILE *fp = fd < 0 ? NULL : fdopen(fd, "w+");
 
@@ -138,7 +134,6 @@ FILE *path_temp_file(struct err *e)
         unlink(name);
     if (fd >= 0 && !fp)
         close(fd);
-    free(name);
     return fp;
 }
 
@@ -214,13 +209,12 @@ static int open_parts(int folder, const char *name, uint64_t flags)
 
     for (const char *slash; at != -1 && (slash = strchr(name, '/')) && slash[1];
          name = slash + 1) {
-        char *part = xstrndup(name, (size_t)(slash - name));
+        AUTO_FREE char *part = xstrndup(name, (size_t)(slash - name));
 
         fd = strcmp(part, "..") == 0 ? -1 : openat(at, part, HOW);
         if (at != folder)
             close(at);
         at = fd;
-        free(part);
     }
     fd = at == -1 ? -1 : openat(at, name, (int)flags);
     if (at != folder && at != -1)
@@ -458,14 +452,14 @@ static char *real_path(int fd, const char *name)
 static bool is_inside(int fd, const char *name, const char *folder)
 {
     const int folder_fd = open(folder, O_PATH | O_CLOEXEC);
-    char *path = real_path(fd, name), *whole = real_path(folder_fd, folder);
+    AUTO_FREE char *path = real_path(fd, name),
+                   *whole = real_path(folder_fd, folder);
     const size_t n = whole ? strlen(whole) : 0;
     const bool inside = path && whole && strncmp(path, whole, n) == 0 &&
                         (path[n] == '/' || path[n] == '\0');
 
     if (folder_fd >= 0)
         close(folder_fd);
-    FREE(path, whole);
     return inside;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/mem.h"
 
 /*
  * path - names of files

@@ -121,8 +121,8 @@ static int64_t step_of(const char *name)
 
 static void mark_checkpoints(const struct marked *c)
 {
-    struct path_list list = { 0 };
-    char *folder = path_join(c->run->artifacts, "checkpoints");
+    AUTO(path_list_clear) struct path_list list = { 0 };
+    AUTO_FREE char *folder = path_join(c->run->artifacts, "checkpoints");
     bool any = false;
 
     if (!path_is_link(folder) || !path_leaves(folder, run_info_inside(c->run)))
@@ -141,8 +141,6 @@ static void mark_checkpoints(const struct marked *c)
     else
         figure_note(c->figure, "%s keeps no checkpoints among its artifacts.",
                     c->run->name);
-    path_list_clear(&list);
-    free(folder);
 }
 
 static void mark_best(const struct marked *c)
@@ -169,7 +167,7 @@ static void mark_best(const struct marked *c)
 /* The command that shows what was in the batch of a training step, or NULL. */
 static const char *batch_command(const struct marked *c, int64_t step)
 {
-    struct buf command = BUF_INIT;
+    AUTO(buf_clear) struct buf command = BUF_INIT;
     const char *kept;
 
     if (strcmp(c->key, "train/loss") != 0)
@@ -178,7 +176,6 @@ static const char *batch_command(const struct marked *c, int64_t step)
     buf_shell_short(&command, c->run->name);
     buf_printf(&command, " %lld", (long long)step);
     kept = arena_strdup(&c->figure->mem, command.s);
-    buf_clear(&command);
     return kept;
 }
 
@@ -211,7 +208,7 @@ static void mark_spikes(const struct marked *c)
 {
     const struct history *h = c->history;
     struct spike_window window = { .n = 0 };
-    struct series all = { 0 };
+    AUTO(series_free) struct series all = { 0 };
     struct series s = { .n = h->n, .step = h->step, .value = h->y };
     size_t found = 0, highest = 0;
 
@@ -234,7 +231,6 @@ static void mark_spikes(const struct marked *c)
                     found == 1 ? "" : "s");
     if (found && !(c->spikes && c->spikes->n > 3))
         note_highest(c, s.step[highest]);
-    series_free(&all);
 }
 
 static void mark_evals(const struct marked *c)

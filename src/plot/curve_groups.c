@@ -94,7 +94,7 @@ static void count_gone(struct group *g, struct panel *p, int slot)
 /* "lr = 0.01: 8 of 20 remain at the end; 9 not finite, 3 ended" */
 static void note_gone(struct figure *f, const struct group *g, const char *name)
 {
-    struct buf why = BUF_INIT;
+    AUTO(buf_clear) struct buf why = BUF_INIT;
 
     if (g->remain == g->n)
         return;
@@ -104,7 +104,6 @@ static void note_gone(struct figure *f, const struct group *g, const char *name)
         buf_printf(&why, "%s%zu ended", why.len ? ", " : "", g->ended);
     figure_note(f, "%s: %zu of %zu remain at the end; %s (ticks above).", name,
                 g->remain, g->n, why.s);
-    buf_clear(&why);
 }
 
 /* The x of all runs, each once; evenly spaced ones if there are too many. */
@@ -225,7 +224,7 @@ static int gather_groups(struct group *g, size_t *n,
 static void note_mixed(struct figure *f, const struct run_set *set,
                        const char *param)
 {
-    struct run_info *run = xcalloc(set->n + 1, sizeof *run);
+    AUTO_FREE struct run_info *run = xcalloc(set->n + 1, sizeof *run);
     const char *keys;
     size_t n = 0;
 
@@ -235,7 +234,6 @@ static void note_mixed(struct figure *f, const struct run_set *set,
     keys = run_set_mixed(run, n, &param, 1, &f->mem);
     if (keys)
         figure_note(f, "The runs of a group differ in %s as well.", keys);
-    free(run);
 }
 
 /* "lr = 0.01 (n = 20)", or "(n = 20 to 8)" where runs are gone at the end. */
@@ -254,7 +252,7 @@ int curves_group(struct build *b, struct panel *p,
 {
     const struct request *r = b->request;
     struct figure *f = b->figure;
-    struct group *g = xcalloc(b->set.n + 1, sizeof *g);
+    AUTO_FREE struct group *g = xcalloc(b->set.n + 1, sizeof *g);
     struct smooth_sample sample = { 0 };
     size_t n = 0;
     const struct curve_kind *kind = curve_kind_of_metric(l->names[0], NULL);
@@ -305,6 +303,5 @@ int curves_group(struct build *b, struct panel *p,
             history_free(&g[i].h[k]);
         free(g[i].h);
     }
-    free(g);
     return ret;
 }

@@ -291,8 +291,7 @@ size_t curve_kind_best(const struct run_info *run, size_t n,
 int curve_kind_none(const struct curve_kind *k, const struct run_info *run,
                     size_t n, struct err *e)
 {
-    struct buf has = BUF_INIT, wants = BUF_INIT;
-    int ret;
+    AUTO(buf_clear) struct buf has = BUF_INIT, wants = BUF_INIT;
 
     for (size_t i = 0; i < n; i++)
         if (run[i].unread)
@@ -302,13 +301,10 @@ int curve_kind_none(const struct curve_kind *k, const struct run_info *run,
         buf_printf(&has, "%s%s", i ? ", " : "", run->metrics[i].key);
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
         buf_printf(&wants, "%s%s", i ? " or " : "", k->line[i].names[0]);
-    ret = err_set(e, ERR_MISSING,
-                  "%s has no metric for %s (%s); %s%s; "
-                  "'gplot metric NAME RUN' draws any",
-                  run->name, k->cmd.name, wants.s,
-                  has.len ? "it has " : "it has none at all",
-                  has.len ? has.s : "");
-    buf_clear(&has);
-    buf_clear(&wants);
-    return ret;
+    return err_set(e, ERR_MISSING,
+                   "%s has no metric for %s (%s); %s%s; "
+                   "'gplot metric NAME RUN' draws any",
+                   run->name, k->cmd.name, wants.s,
+                   has.len ? "it has " : "it has none at all",
+                   has.len ? has.s : "");
 }

@@ -101,7 +101,7 @@ static bool is_many(const struct drawing *d)
 static const char *label_of(struct drawing *d, const struct part *part,
                             int attempt)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     char *label;
 
     if (d->together || !d->lines_named)
@@ -111,7 +111,6 @@ static const char *label_of(struct drawing *d, const struct part *part,
     if (attempt > 0)
         buf_printf(&b, ", attempt %d", attempt);
     label = arena_strdup(&d->f->mem, b.s);
-    buf_clear(&b);
     return label;
 }
 

@@ -140,7 +140,7 @@ static int read_operand(struct reading *r, struct operand *a, int level)
 
 static int read_all(struct reading *r, struct operand *a)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     int ret;
 
     *a = (struct operand){ 0 };
@@ -154,7 +154,6 @@ static int read_all(struct reading *r, struct operand *a)
         ret = filter_lex_wrong(&r->lex, r->e,
                                r->metrics ? "an operator is expected"
                                           : "a metric is expected");
-    arena_clear(&mem);
     return ret;
 }
 

@@ -57,14 +57,13 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
             return -1;
     }
     if (f->n_panels == 0) {
-        struct buf word = BUF_INIT;
+        AUTO(buf_clear) struct buf word = BUF_INIT;
 
         buf_shell_short(&word, b->set.run[0].name);
         err_set(e, ERR_MISSING,
                 "%s has none of the metrics that are drawn here; "
                 "'gtrack show %s' lists what it has",
                 b->set.run[0].name, word.s);
-        buf_clear(&word);
         return -1;
     }
     fig_arrange(b, cols);
@@ -197,7 +196,7 @@ const struct cmd fig_dashboard = {
 static void name_by_difference(struct run_set *set, struct arena *mem)
 {
     const char **label = xcalloc(set->n + 1, sizeof *label);
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
 
     differ_params(&d, set->run, set->n);
     differ_labels(&d, set->run, set->n, 3, mem, label);
@@ -205,7 +204,6 @@ static void name_by_difference(struct run_set *set, struct arena *mem)
         if (*label[i])
             set->shown[i] =
                 arena_printf(mem, "%s: %s", set->shown[i], label[i]);
-    differ_clear(&d);
     free(label);
 }
 

@@ -192,7 +192,7 @@ static void draw_map(struct build *b, const char *name,
 
 int fig_hist_draw(struct build *b, const char *name, struct err *e)
 {
-    struct histograms all = { 0 };
+    AUTO(histograms_free) struct histograms all = { 0 };
     int ret = 0;
 
     if (b->set.n != 1)
@@ -203,7 +203,6 @@ int fig_hist_draw(struct build *b, const char *name, struct err *e)
         ret = histograms_load(&all, &b->set.run[0], name, e);
     if (ret == 0)
         draw_map(b, name, &all);
-    histograms_free(&all);
     return ret;
 }
 

@@ -64,7 +64,7 @@ static void draw_law(struct figure *f, struct panel *p,
                      const char *symbol)
 {
     double lo = INFINITY, hi = 0;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     for (size_t i = 0; i < ends->n; i++) {
         lo = fmin(lo, ends->x[i]);
@@ -82,7 +82,6 @@ static void draw_law(struct figure *f, struct panel *p,
                 "%s is fitted to the best loss of each run (circled), "
                 "R\xc2\xb2 = %.4f; dashed where it is extrapolated.",
                 text.s, law->r2);
-    buf_clear(&text);
 }
 
 static size_t find_best(const struct history *h)

@@ -63,7 +63,7 @@ static int draw_rates(struct build *b, const char *label, char *lines,
 /* Draw the rates of each model, whose name begins its lines. */
 static int draw_models(struct build *b, char *text, struct err *e)
 {
-    struct buf model = BUF_INIT;
+    AUTO(buf_clear) struct buf model = BUF_INIT;
     const char *last = NULL;
     char *line;
     int ret = 0;
@@ -81,26 +81,24 @@ static int draw_models(struct build *b, char *text, struct err *e)
     }
     if (ret == 0 && last)
         ret = draw_rates(b, last, model.s, e);
-    buf_clear(&model);
     return ret;
 }
 
 static int refuse(const char *path, struct err *e)
 {
-    struct buf word = BUF_INIT;
+    AUTO(buf_clear) struct buf word = BUF_INIT;
 
     buf_shell_short(&word, path);
     err_set(e, ERR_INPUT,
             "%s is not a table of learning rates; for those of settings, first "
             "type 'gtrain plan %s --only schedule --points 0 --tsv >FILE'",
             path, word.s);
-    buf_clear(&word);
     return -1;
 }
 
 static int draw_file(struct build *b, const char *path, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret = buf_read_file(&text, path, FILE_MAX, e);
 
     if (ret == 0 && strncmp(text.s, "step\t", 5) == 0)
@@ -109,7 +107,6 @@ static int draw_file(struct build *b, const char *path, struct err *e)
         ret = draw_models(b, text.s, e);
     else if (ret == 0)
         ret = refuse(path, e);
-    buf_clear(&text);
     return ret;
 }
 

@@ -75,13 +75,12 @@ static size_t *find_together(const struct sweep *s, const struct run_set *set)
 /* How many curves there are: combinations of the parameters. */
 static size_t count_curves(const struct sweep *s, const struct run_set *set)
 {
-    size_t *first =
+    AUTO_FREE size_t *first =
         run_set_alike(set->run, set->n, s->by + s->n_params, s->n_apart);
     size_t n = 0;
 
     for (size_t i = 0; i < set->n; i++)
         n += first[i] == i;
-    free(first);
     return n;
 }
 
@@ -91,7 +90,7 @@ static void choose_curves(struct sweep *s, const struct run_set *set,
                           struct arena *mem)
 {
     size_t *first = find_together(s, set);
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
 
     differ_params(&d, set->run, set->n);
     for (size_t i = 0; i < d.n; i++) {
@@ -113,7 +112,6 @@ static void choose_curves(struct sweep *s, const struct run_set *set,
         }
     }
     free(first);
-    differ_clear(&d);
 }
 
 /* The curve of a run, as "64", or as "64, 2" for two parameters. */
@@ -199,7 +197,7 @@ static void note_others(struct figure *f, const struct sweep *s, bool warn)
 {
     const char *also = run_set_mixed(s->run, s->runs, s->by,
                                      s->n_params + s->n_apart, &f->mem);
-    struct buf names = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT;
     size_t experiments = 0;
 
     if (s->key && differ_caution(s->run, s->runs, s->key))
@@ -230,7 +228,6 @@ static void note_others(struct figure *f, const struct sweep *s, bool warn)
                 experiments, names.s, experiments > 4 ? " and more" : "",
                 s->run[0].experiment);
     }
-    buf_clear(&names);
 }
 
 static size_t find_best(const struct sweep *s)
@@ -247,7 +244,7 @@ static size_t find_best(const struct sweep *s)
 static void fill_table(const struct sweep *s, struct table *t)
 {
     const size_t best = find_best(s);
-    struct buf names = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT;
 
     for (size_t k = 0; k < s->n_apart; k++)
         buf_printf(&names, "%s%s", k ? ", " : "", s->by[s->n_params + k]);
@@ -278,7 +275,6 @@ static void fill_table(const struct sweep *s, struct table *t)
         }
         table_int(t, (int64_t)p->n);
     }
-    buf_clear(&names);
 }
 
 /* Distinct values of one of the two parameters, in order. */

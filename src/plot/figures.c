@@ -82,13 +82,12 @@ size_t figure_keep_finished(struct build *b, struct run_info *run, size_t n)
 void figure_note_unfinished(struct figure *f, const struct run_info *run,
                             size_t n)
 {
-    struct buf why = BUF_INIT;
+    AUTO(buf_clear) struct buf why = BUF_INIT;
     const size_t all = list_unfinished(&why, run, n);
 
     if (all)
         figure_note(f, "Counted, but not finished: %zu of %zu runs (%s).", all,
                     n, why.s);
-    buf_clear(&why);
 }
 
 int figure_alias(struct run_set *set, const char *item, struct err *e)
@@ -259,7 +258,7 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
 
 void figure_confine(const char *const *file, int n, const char *into)
 {
-    struct path_list folders = { 0 };
+    AUTO(path_list_clear) struct path_list folders = { 0 };
 
     for (int i = 0; i < n; i++) {
         path_list_add(&folders, into ? xstrdup(into) : path_of_output(file[i]));
@@ -269,7 +268,6 @@ void figure_confine(const char *const *file, int n, const char *into)
     path_list_add(&folders, index_folder(""));
     path_list_add(&folders, path_cache("fontconfig", NULL));
     confine((const char *const *)folders.name, folders.n, false);
-    path_list_clear(&folders);
 }
 
 int figure_main(int argc, char **argv, struct err *e)

@@ -3,7 +3,6 @@
 
 #include <fnmatch.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 #include "common/num.h"
@@ -362,7 +361,7 @@ static struct part *blocks_of(const struct history *h, size_t *n)
 static void gauss_outline(const struct history *h, double most, double *out)
 {
     size_t n, from = 0, block = 0;
-    struct part *b = blocks_of(h, &n);
+    AUTO_FREE struct part *b = blocks_of(h, &n);
     double mean = NAN;
 
     for (size_t i = 0; i < h->n; i++) {
@@ -383,7 +382,6 @@ static void gauss_outline(const struct history *h, double most, double *out)
         }
         out[i] = isfinite(h->y[i]) && isfinite(mean) ? mean : h->y[i];
     }
-    free(b);
 }
 
 const double *history_smooth(struct history *h, const struct smooth *how)

@@ -140,7 +140,7 @@ static bool wants_colour(void)
 /* kitty's graphics protocol: a PNG in Base64, in parts of at most 4096. */
 static void print_kitty(const struct buf *png)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     buf_base64(&b, png->s, png->len);
     for (size_t i = 0; i < b.len; i += 4096) {
@@ -150,7 +150,6 @@ static void print_kitty(const struct buf *png)
                i + n < b.len, (int)n, b.s + i); /* style: own */
     }
     putchar('\n');
-    buf_clear(&b);
 }
 
 static void draw_text(struct figure *f, const struct term_look *look,
@@ -172,7 +171,7 @@ static void draw_own(struct figure *f, const struct request *r)
     struct term_look look = { .colour = wants_colour(),
                               .unicode = utf8_locale() };
     const char *ground = getenv("COLORFGBG");
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     screen_size(&look.width, &look.height);
     look.height = look.height > 5 ? look.height - 4 : look.height;
@@ -190,14 +189,13 @@ static void draw_own(struct figure *f, const struct request *r)
     look.light = ground && (strstr(ground, ";15") || strstr(ground, ";7"));
     draw_text(f, &look, &b);
     fwrite(b.s, 1, b.len, stdout); /* style: own */
-    buf_clear(&b);
 }
 
 static int draw_screen(struct figure *f, const struct request *r, struct err *e)
 {
     const char *screen = choose_screen(r);
     const struct gnuplot_form *form;
-    struct buf image = BUF_INIT;
+    AUTO(buf_clear) struct buf image = BUF_INIT;
     int width, height, ret;
 
     if (strcmp(screen, "own") == 0) {
@@ -222,7 +220,6 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
         print_kitty(&image);
     else if (ret == 0)
         fwrite(image.s, 1, image.len, stdout); /* style: own */
-    buf_clear(&image);
     return ret;
 }
 
@@ -232,13 +229,12 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
 
 static int draw_html(const struct figure *f, struct buf *page, struct err *e)
 {
-    struct buf svg = BUF_INIT;
+    AUTO(buf_clear) struct buf svg = BUF_INIT;
     const int ret = gnuplot_draw(f, 1, gnuplot_form("svg"), &svg, e);
 
     if (ret == 0)
         html_page(page, f->title ? f->title : f->panel[0]->title,
                   f->look.theme == THEME_DARK, svg.s);
-    buf_clear(&svg);
     return ret;
 }
 
@@ -297,7 +293,7 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
     const char *dot = strrchr(path_name(r->script), '.');
     const size_t stem = dot ? (size_t)(dot - r->script) : strlen(r->script);
     char *target;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret;
 
     if (!gnuplot_form(form))
@@ -309,7 +305,6 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
         figure_finish(f);
     gnuplot_script(f, 1, gnuplot_form(form), target, &text);
     ret = save_bytes(r->script, text.s, text.len, e);
-    buf_clear(&text);
     free(target);
     return ret;
 }

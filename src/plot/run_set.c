@@ -76,7 +76,7 @@ const char *run_set_mixed(const struct run_info *run, size_t n,
     enum { MOST = 4 };
     size_t *alike = run_set_alike(run, n, param, n_params), found = 0;
     const char *keys = NULL;
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
 
     differ_params(&d, run, n);
     for (size_t i = 0; i < d.n && found <= MOST; i++) {
@@ -87,7 +87,6 @@ const char *run_set_mixed(const struct run_info *run, size_t n,
                    ? arena_printf(mem, "%s, %s", keys, d.item[i].key)
                    : arena_printf(mem, "%s and more", keys);
     }
-    differ_clear(&d);
     free(alike);
     return keys;
 }
@@ -152,7 +151,7 @@ static void show_names(struct run_set *c, struct arena *mem)
 /* Label the cells of sweeps by what was swept, if that tells them apart. */
 static bool label_cells(struct run_set *c, struct arena *mem)
 {
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
 
     c->labelled = c->n > 1;
     for (size_t i = 0; i < c->n && c->labelled; i++)
@@ -163,7 +162,6 @@ static bool label_cells(struct run_set *c, struct arena *mem)
         c->labelled =
             differ_labels(&d, c->run, c->n, d.n, mem, c->shown) == c->n;
     }
-    differ_clear(&d);
     return c->labelled;
 }
 
@@ -172,7 +170,7 @@ static bool label_cells(struct run_set *c, struct arena *mem)
 static size_t read_numbers(const struct run_set *c, const char *param,
                            double *number)
 {
-    double *known = xcalloc(c->n + 1, sizeof *known);
+    AUTO_FREE double *known = xcalloc(c->n + 1, sizeof *known);
     bool all = true;
     size_t n = 0;
 
@@ -186,7 +184,6 @@ static size_t read_numbers(const struct run_set *c, const char *param,
         known[n++] = number[i];
     }
     n = all ? num_unique(known, n) : 0;
-    free(known);
     return n;
 }
 
@@ -203,7 +200,7 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
 {
     double *number = xcalloc(c->n + 1, sizeof *number);
     size_t most[2] = { 2, 1 };
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
 
     differ_params(&d, c->run, c->n);
     if (d.swept) /* two values are enough */
@@ -226,7 +223,6 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
         }
     }
     free(number);
-    differ_clear(&d);
     return !key[0] ? 0 : key[1] ? 2 : 1;
 }
 
@@ -235,8 +231,8 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
 static bool colour_by_ramp(struct run_set *c, const char *param,
                            const char *label, size_t least, struct arena *mem)
 {
-    double *number = xcalloc(c->n + 1, sizeof *number);
-    double *known = xcalloc(c->n + 1, sizeof *known);
+    AUTO_FREE double *number = xcalloc(c->n + 1, sizeof *number);
+    AUTO_FREE double *known = xcalloc(c->n + 1, sizeof *known);
     struct ramp r = { .label = label, .lo = INFINITY, .hi = -INFINITY };
     const bool enough = !param || read_numbers(c, param, number) >= least;
     size_t n = 0;
@@ -261,7 +257,6 @@ static bool colour_by_ramp(struct run_set *c, const char *param,
         c->ramp = arena_alloc(mem, sizeof r);
         *c->ramp = r;
     }
-    FREE(number, known);
     return enough;
 }
 
@@ -278,7 +273,7 @@ static bool colour_by_number(struct run_set *c, struct arena *mem)
 static int colour_by_word(struct run_set *c, const char *param,
                           struct arena *mem)
 {
-    size_t *alike = run_set_alike(c->run, c->n, &param, 1);
+    AUTO_FREE size_t *alike = run_set_alike(c->run, c->n, &param, 1);
     int next = 0;
 
     c->value = arena_alloc(mem, (c->n + 1) * sizeof *c->value);
@@ -291,7 +286,6 @@ static int colour_by_word(struct run_set *c, const char *param,
                      : alike[i] < i ? c->slot[alike[i]]
                                     : next++;
     }
-    free(alike);
     return next;
 }
 
@@ -299,7 +293,7 @@ static int colour_by_word(struct run_set *c, const char *param,
  * if there is none of up to eight values. */
 static bool colour_by_difference(struct run_set *c, struct arena *mem)
 {
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
     bool found = false;
 
     differ_params(&d, c->run, c->n);
@@ -308,7 +302,6 @@ static bool colour_by_difference(struct run_set *c, struct arena *mem)
                 colour_by_word(c, d.item[i].key, mem) <= PALETTE_COLOURS;
     if (!found)
         c->value = NULL;
-    differ_clear(&d);
     return found;
 }
 

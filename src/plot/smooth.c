@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -74,9 +73,10 @@ static struct sum plus(struct sum a, double value)
  */
 static void ma(size_t width, const double *in, double *out, size_t n)
 {
-    struct sum *head =
+    AUTO_FREE struct sum *head =
         xcalloc(n, sizeof *head); /* from the beginning of a block */
-    struct sum *tail = xcalloc(n, sizeof *tail); /* to the end of a block */
+    AUTO_FREE struct sum *tail =
+        xcalloc(n, sizeof *tail); /* to the end of a block */
     const size_t before = (width - 1) / 2, after = width / 2;
 
     for (size_t i = 0; i < n; i++)
@@ -95,13 +95,12 @@ static void ma(size_t width, const double *in, double *out, size_t n)
                               tail[from].n + head[last].n };
         out[i] = isfinite(in[i]) ? s.of / s.n : in[i];
     }
-    FREE(head, tail);
 }
 
 static void gauss_narrow(double sigma, const double *in, double *out, size_t n)
 {
     const size_t reach = (size_t)fmin(ceil(4 * sigma), (double)n);
-    double *weight = xcalloc(reach + 1, sizeof *weight);
+    AUTO_FREE double *weight = xcalloc(reach + 1, sizeof *weight);
 
     for (size_t k = 0; k <= reach; k++)
         weight[k] = exp(-0.5 * ((double)k / sigma) * ((double)k / sigma));
@@ -123,7 +122,6 @@ static void gauss_narrow(double sigma, const double *in, double *out, size_t n)
         }
         out[i] = sum / total;
     }
-    free(weight);
 }
 
 /* The points of a block: how many, their sum, and the sum of their places. */
@@ -210,11 +208,11 @@ static void gauss_blocks(double sigma, const double *in, double *out,
     const size_t wide = from / 48 > 1 ? from / 48 : 1;
     const size_t all = n / 3 < to ? n : 3 * to; /* a window reaches 7/3 to */
     const size_t blocks = (all + wide - 1) / wide;
-    struct block *b = make_blocks(in, all, wide);
+    AUTO_FREE struct block *b = make_blocks(in, all, wide);
     /* windows have become equally wide */
-    double *full = smooth_early(sigma, (double)from) < sigma
-                       ? NULL
-                       : weights_of(sigma, wide, blocks, from);
+    AUTO_FREE double *full = smooth_early(sigma, (double)from) < sigma
+                                 ? NULL
+                                 : weights_of(sigma, wide, blocks, from);
     double last = NAN, next = NAN;
 
     for (size_t i = from; i < to; i++) {
@@ -233,7 +231,6 @@ static void gauss_blocks(double sigma, const double *in, double *out,
                      ? last + (next - last) * (double)at / (double)wide
                      : in[i];
     }
-    FREE(b, full);
 }
 
 /* A copy without spikes of one step or two, which would become hills: values
@@ -264,7 +261,7 @@ static double *without_spikes(const double *in, size_t n)
 static void gauss(double sigma, const double *in, double *out, size_t n)
 {
     const size_t early = (size_t)fmin(3 * sigma, (double)n);
-    double *calm = without_spikes(in, n);
+    AUTO_FREE double *calm = without_spikes(in, n);
 
     if (sigma < 64)
         gauss_narrow(sigma, calm, out, n);
@@ -275,7 +272,6 @@ static void gauss(double sigma, const double *in, double *out, size_t n)
         to = to < early ? to : early;
         gauss_blocks(sigma, calm, out, from, to, n);
     }
-    free(calm);
 }
 
 void smooth_apply(const struct smooth *s, const double *in, double *out,

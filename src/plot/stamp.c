@@ -72,7 +72,7 @@ static void add_big_endian(struct buf *b, uint32_t n)
 /* A chunk of text before the last chunk, which is empty: 12 bytes. */
 static void embed_png(struct buf *image, const char *stamp)
 {
-    struct buf text = BUF_INIT, end = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT, end = BUF_INIT;
 
     if (image->len < 12)
         return;
@@ -85,8 +85,6 @@ static void embed_png(struct buf *image, const char *stamp)
     add_big_endian(image,
                    (uint32_t)crc32(0, (const Bytef *)text.s, (uInt)text.len));
     buf_add(image, end.s, end.len);
-    buf_clear(&text);
-    buf_clear(&end);
 }
 
 /* A PDF ends with the place of its table of contents, and readers look for the
@@ -180,13 +178,12 @@ static const struct opt no_opts[] = { { 0 } };
 
 static int load_stamp(struct stamp *s, const char *path, struct err *e)
 {
-    struct buf file = BUF_INIT;
+    AUTO(buf_clear) struct buf file = BUF_INIT;
     int ret = buf_read_file(&file, path, FILE_MAX, e);
 
     *s = (struct stamp){ .n = 0 };
     if (ret == 0)
         ret = stamp_find(s, &file, e);
-    buf_clear(&file);
     return ret;
 }
 
@@ -228,7 +225,7 @@ static int draw_again(const struct stamp *s, const char *first,
 static int hash_now(const struct stamp *s, const char *path, double secs,
                     char out[SHA256_TEXT], struct err *e)
 {
-    struct buf data = BUF_INIT;
+    AUTO(buf_clear) struct buf data = BUF_INIT;
     struct spawn run = { .out = &data,
                          .quiet = true,
                          .secs = fmax(secs, 0.01) };
@@ -239,7 +236,6 @@ static int hash_now(const struct stamp *s, const char *path, double secs,
         sha256_of(data.s, data.len, out);
     else
         snprintf(out, SHA256_TEXT, "%s", data.s);
-    buf_clear(&data);
     return ret;
 }
 
@@ -270,8 +266,8 @@ static int read_picture(struct buf *b, const char *path, struct err *e)
  * is another file. */
 static bool same_picture(const struct stamp *s, const char *path, double secs)
 {
-    char *folder = xasprintf("%s/gplot-XXXXXX", path_temp());
-    struct buf was = BUF_INIT, is = BUF_INIT, words = BUF_INIT;
+    AUTO_FREE char *folder = xasprintf("%s/gplot-XXXXXX", path_temp());
+    AUTO(buf_clear) struct buf was = BUF_INIT, is = BUF_INIT, words = BUF_INIT;
     struct spawn run = { .out = &words,
                          .words = &words,
                          .secs = fmax(secs, 0.01) };
@@ -288,10 +284,6 @@ static bool same_picture(const struct stamp *s, const char *path, double secs)
         free(again);
         path_remove(folder, &e);
     }
-    buf_clear(&was);
-    buf_clear(&is);
-    buf_clear(&words);
-    free(folder);
     return same;
 }
 
@@ -300,7 +292,7 @@ enum stamped stamped_check(const char *path, double secs, struct buf *command,
 {
     char now[SHA256_TEXT];
     enum stamped result = STAMPED_UNKNOWN;
-    struct stamp s;
+    AUTO(stamp_clear) struct stamp s = { 0 };
 
     if (load_stamp(&s, path, why) < 0)
         result = why->kind == ERR_MISSING ? STAMPED_NONE : STAMPED_UNKNOWN;
@@ -312,7 +304,6 @@ enum stamped stamped_check(const char *path, double secs, struct buf *command,
         buf_str(command, i ? " " : "gplot ");
         buf_shell_short(command, s.word[i]);
     }
-    stamp_clear(&s);
     return result;
 }
 
@@ -331,13 +322,12 @@ void stamped_add(struct table *t, enum stamped result, const struct err *why)
 static bool verify_figure(struct table *t, const char *path, double secs)
 {
     struct err why = { 0 };
-    struct buf command = BUF_INIT;
+    AUTO(buf_clear) struct buf command = BUF_INIT;
     const enum stamped result = stamped_check(path, secs, &command, &why);
 
     table_text(t, path);
     table_text(t, command.len ? command.s : NULL);
     stamped_add(t, result, &why);
-    buf_clear(&command);
     return result == STAMPED_EQUAL;
 }
 

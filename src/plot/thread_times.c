@@ -206,12 +206,11 @@ int thread_times_parse(struct thread_times *t, char *text, size_t n,
 
 int thread_times_load(struct thread_times *t, const char *path, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret = buf_read_file(&text, path, FILE_MAX, e);
 
     if (ret == 0)
         ret = thread_times_parse(t, text.s, text.len, path, e);
-    buf_clear(&text);
     return ret;
 }
 

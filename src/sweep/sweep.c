@@ -444,9 +444,8 @@ static void make_id(const struct sweep *s, struct sweep_cell *c)
 /* With more than one seed, the seed is an axis like another. */
 static int add_seeds(struct sweep *s, struct err *e)
 {
-    struct buf list = BUF_INIT;
+    AUTO(buf_clear) struct buf list = BUF_INIT;
     int64_t first = 1;
-    int ret;
 
     if (s->seeds == 1)
         return 0;
@@ -455,9 +454,7 @@ static int add_seeds(struct sweep *s, struct err *e)
             num_int(s->set[i].value, &first);
     for (int64_t i = 0; i < s->seeds; i++)
         buf_printf(&list, "%s%lld", i ? "," : "", (long long)(first + i));
-    ret = add_axis(s, false, s->seed_key, list.s, "sweep.seeds", e);
-    buf_clear(&list);
-    return ret;
+    return add_axis(s, false, s->seed_key, list.s, "sweep.seeds", e);
 }
 
 /* The axis of the grid that seeds are, or n_axes. */

@@ -187,7 +187,7 @@ static void add_row(const struct sweep_table *r, struct table *t, size_t row)
     const struct sweep *w = &r->s->sweep;
     const struct run_info *run = NULL;
     const char *parameters, *best_value = NULL;
-    double *x = xcalloc(r->n_values, sizeof *x);
+    AUTO_FREE double *x = xcalloc(r->n_values, sizeof *x);
     double best = (double)NAN, most, worse = 0;
     int64_t count = -1;
     int n = 0;
@@ -223,7 +223,6 @@ static void add_row(const struct sweep_table *r, struct table *t, size_t row)
     table_text(t, best_value);
     table_real_or_none(t, best);
     table_real_or_none(t, n > 1 ? worse / n : (double)NAN);
-    free(x);
 }
 
 static void name_columns(const struct sweep_table *r, struct table *t)
@@ -307,12 +306,11 @@ static int print_report(const struct sweep_run *s, const char *by,
 /* sbatch splits lines into words by the rules of shells. */
 static void write_option(FILE *fp, const char *name, const char *value)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     buf_shell_short(&b, value);
     if (*value)
         fprintf(fp, "#SBATCH --%s=%s\n", name, b.s);
-    buf_clear(&b);
 }
 
 /* Do cells depend on the results of others? */
@@ -333,7 +331,7 @@ static int write_script(const struct sweep *w, const char *folder,
     struct save s = { 0 };
     char *self = realpath("/proc/self/exe", NULL), cpus[24] = "";
     char *log = xasprintf("%s/cells/%%x-%%a.out", folder);
-    struct buf program = BUF_INIT;
+    AUTO(buf_clear) struct buf program = BUF_INIT;
     int ret = save_open(&s, path, e);
 
     buf_shell_word(&program, self ? self : program_invocation_name);
@@ -372,7 +370,6 @@ static int write_script(const struct sweep *w, const char *folder,
                 words);
         ret = save_commit(&s, e);
     }
-    buf_clear(&program);
     FREE(log, self);
     return ret;
 }
@@ -380,8 +377,8 @@ static int write_script(const struct sweep *w, const char *folder,
 /* Run sbatch --array=CELLS PATH, and log the number of the job. */
 static int submit_job(const char *path, const char *cells, struct err *e)
 {
-    char *array = xasprintf("--array=%s", cells);
-    struct buf answer = BUF_INIT;
+    AUTO_FREE char *array = xasprintf("--array=%s", cells);
+    AUTO(buf_clear) struct buf answer = BUF_INIT;
     struct spawn run = { .out = &answer };
     const char *const argv[] = { "sbatch", "--parsable", array, path, NULL };
     int ret = spawn_run(argv, &run, e);
@@ -389,8 +386,6 @@ static int submit_job(const char *path, const char *cells, struct err *e)
     buf_trim(&answer, strcspn(answer.s, "\n"));
     if (ret == 0)
         log_info("submitted as job %s", answer.s);
-    buf_clear(&answer);
-    free(array);
     return ret;
 }
 
@@ -490,7 +485,7 @@ static char *read_last_line(const char *path)
 {
     char tail[1024], *line;
     FILE *fp = fopen(path, "r");
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     if (fp && fseek(fp, -(long)sizeof tail, SEEK_END) < 0)
         rewind(fp);
@@ -499,7 +494,6 @@ static char *read_last_line(const char *path)
         fclose(fp);
     }
     line = spawn_last_line(&text, "gtrain");
-    buf_clear(&text);
     return line;
 }
 
@@ -546,11 +540,9 @@ static void describe_command(const struct sweep_run *s,
 /* What earlier commands have claimed is free again, but for cells that run. */
 static int forget_claims(const struct sweep_run *s, struct err *e)
 {
-    char *path = path_join(s->folder, "claims");
-    const int ret = path_exists(path) ? path_remove(path, e) : 0;
+    AUTO_FREE char *path = path_join(s->folder, "claims");
 
-    free(path);
-    return ret;
+    return path_exists(path) ? path_remove(path, e) : 0;
 }
 
 /* The cells that are to be run, at most `most` of them at a time (0: all); of a
@@ -581,8 +573,8 @@ static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
     const struct sweep *w = &s->sweep;
     const bool limited =
         c->parallel > 0 || conf_origin(&w->conf, "sweep.parallel");
-    char *path = path_join(s->folder, "job.sh");
-    struct buf tasks = BUF_INIT, words = BUF_INIT;
+    AUTO_FREE char *path = path_join(s->folder, "job.sh");
+    AUTO(buf_clear) struct buf tasks = BUF_INIT, words = BUF_INIT;
     int ret = sweep_run_begin(s, false, e);
     size_t n = 0;
 
@@ -601,9 +593,6 @@ static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
     if (ret == 0 && n > 0)
         log_info("%zu %s; 'sweep status' shows the progress", n,
                  depends_on_results(w) ? "tasks share the cells" : "cells");
-    buf_clear(&tasks);
-    buf_clear(&words);
-    free(path);
     return ret;
 }
 

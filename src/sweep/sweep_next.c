@@ -243,7 +243,7 @@ static void read_claims(struct sweep_next *n)
 /* 1 if no other process has claimed the cell in this rung. */
 static int claim(const struct sweep_next *n, size_t cell, struct err *e)
 {
-    char *path = claim_path(n, cell, n->run->sweep.cell[cell].tried);
+    AUTO_FREE char *path = claim_path(n, cell, n->run->sweep.cell[cell].tried);
     int ret = path_make_parent(path, e);
     const int fd =
         ret < 0 ? -1 : open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -252,20 +252,18 @@ static int claim(const struct sweep_next *n, size_t cell, struct err *e)
         close(fd);
     else if (ret == 0 && errno != EEXIST)
         ret = err_sys(e, "cannot create %s", path);
-    free(path);
     return ret < 0 ? -1 : fd >= 0;
 }
 
 void sweep_next_ended(struct sweep_next *n, size_t cell, bool stopped)
 {
-    char *path = claim_path(n, cell, n->run->sweep.cell[cell].tried);
+    AUTO_FREE char *path = claim_path(n, cell, n->run->sweep.cell[cell].tried);
 
     n->run->sweep.cell[cell].busy = false;
     if (stopped)
         unlink(path);
     else if (truncate(path, 1) < 0 && errno != ENOENT)
         log_warn("%s: %s", path, strerror(errno));
-    free(path);
 }
 
 /* ---- the choice -------------------------------------------------------- */

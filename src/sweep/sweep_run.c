@@ -35,9 +35,8 @@ char *sweep_run_cell_path(const struct sweep_run *s, size_t cell,
 static int write_manifest(struct sweep_run *s, struct err *e)
 {
     const struct sweep *w = &s->sweep;
-    char *path = path_join(s->folder, "manifest.tsv");
-    struct buf text = BUF_INIT;
-    int ret;
+    AUTO_FREE char *path = path_join(s->folder, "manifest.tsv");
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     buf_str(&text, "cell\tid");
     for (size_t i = 0; i < w->n_axes; i++)
@@ -48,10 +47,7 @@ static int write_manifest(struct sweep_run *s, struct err *e)
             buf_printf(&text, "\t%s", w->cell[c].value[i]);
     }
     buf_char(&text, '\n');
-    ret = save_text(path, text.s, e);
-    buf_clear(&text);
-    free(path);
-    return ret;
+    return save_text(path, text.s, e);
 }
 
 /* The files of the cells from a number on. */
@@ -88,7 +84,7 @@ int sweep_run_draw(struct sweep_run *s, const size_t *cell, size_t n,
     struct sweep *w = &s->sweep;
     const char **value = arena_alloc(&w->mem, w->n_axes * sizeof *value);
     char *path = draw_path(s), *line;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret = path_make_parent(path, e);
 
     sweep_tpe_draw(w, cell, n, s->draws, value);
@@ -104,7 +100,6 @@ int sweep_run_draw(struct sweep_run *s, const size_t *cell, size_t n,
         sweep_add_group(w, value);
         s->draws++;
     }
-    buf_clear(&text);
     free(path);
     return ret;
 }
@@ -115,12 +110,11 @@ static int read_draws(struct sweep_run *s, struct err *e)
     int ret = 0;
 
     for (bool more = true; ret == 0 && more && sweep_run_may_draw(s);) {
-        char *path = draw_path(s);
+        AUTO_FREE char *path = draw_path(s);
 
         more = path_exists(path);
         if (more)
             ret = sweep_run_draw(s, NULL, 0, e);
-        free(path);
     }
     return ret;
 }
@@ -138,14 +132,13 @@ int sweep_run_add(struct sweep_run *s, size_t from, struct err *e)
  * one's holds for all. */
 static int find_parent(struct sweep_run *s, bool create, struct err *e)
 {
-    char *path = path_join(s->folder, "parent");
+    AUTO_FREE char *path = path_join(s->folder, "parent");
     int ret = create ? path_make(s->folder, e) : 0;
 
     if (ret == 0)
         ret = claimed_run_id(path, create, &s->parent, e);
     if (ret == 0 && create)
         ret = save_sync_all(s->folder, e); /* the folder has its name, too */
-    free(path);
     return create ? ret : err_allow(ret, ERR_MISSING, e);
 }
 
@@ -193,7 +186,7 @@ static int set_parent_status(struct sweep_run *s, enum run_status status,
                              struct err *e)
 {
     struct stored_run parent;
-    struct runs one = { 0 };
+    AUTO(runs_free) struct runs one = { 0 };
     int ret = runs_load_ids(&one, s->root, &s->parent, 1, LOAD_NO_METRICS, e);
 
     if (ret == 0 && one.n == 1 && one.run[0].status != RUN_RUNNING &&
@@ -202,7 +195,6 @@ static int set_parent_status(struct sweep_run *s, enum run_status status,
         if (ret == 0)
             ret = stored_run_end(&parent, status, one.run[0].seen_ms, 0, e);
     }
-    runs_free(&one);
     return ret;
 }
 
@@ -352,7 +344,7 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
 static void set_devices(int first, int n)
 {
     const char *seen = getenv("CUDA_VISIBLE_DEVICES");
-    struct buf list = BUF_INIT;
+    AUTO(buf_clear) struct buf list = BUF_INIT;
     int at = 0;
 
     if (!seen) {
@@ -367,7 +359,6 @@ static void set_devices(int first, int n)
         seen += len + (seen[len] == ',');
     }
     setenv("CUDA_VISIBLE_DEVICES", list.s, 1);
-    buf_clear(&list);
 }
 
 static void set_threads(int slot, int parallel)

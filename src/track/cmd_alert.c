@@ -58,7 +58,7 @@ static int read_alerts(struct alert_list *list, struct err *e)
 static void warn_of_missing(const struct alert_list *list,
                             struct track_words *words)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     struct err e = { 0 };
 
     if (track_select_words(words, &runs, &e) < 0 && e.kind == ERR_MISSING)
@@ -71,7 +71,6 @@ static void warn_of_missing(const struct alert_list *list,
             log_warn("waiting, as %s", why.text);
         filter_free(f);
     }
-    runs_free(&runs);
 }
 
 static int alert_main(int argc, char **argv, struct err *e)

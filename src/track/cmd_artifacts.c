@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -34,7 +33,7 @@ static const struct opt artifacts_opts[] = {
 
 static int print_file(const struct run_info *r, const char *name, struct err *e)
 {
-    char *path = path_join(r->artifacts, name);
+    AUTO_FREE char *path = path_join(r->artifacts, name);
     const int fd = path_open_inside(path, run_info_inside(r), e);
     int ret = -1;
 
@@ -44,7 +43,6 @@ static int print_file(const struct run_info *r, const char *name, struct err *e)
         ret = pager_file(fp, path, e);
         fclose(fp);
     }
-    free(path);
     return ret;
 }
 
@@ -62,7 +60,7 @@ static int copy_content(FILE *to, const char *name, struct err *e)
 
 static int add_file(const struct run_info *r, const char *file, struct err *e)
 {
-    char *name = path_join(under, path_name(file)), *to = NULL;
+    AUTO_FREE char *name = path_join(under, path_name(file)), *to = NULL;
     struct path_pin pin = { .fd = -1 };
     struct save s = { 0 };
     int ret = -1;
@@ -77,15 +75,14 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
     }
     save_abandon(&s);
     path_unpin(&pin, e);
-    FREE(to, name);
     return ret;
 }
 
 /* Add the links to folders among the checkpoints, such as that to the best. */
 static int add_links(struct table *t, const struct run_info *r, struct err *e)
 {
-    char *folder = path_join(r->artifacts, "checkpoints");
-    struct path_list l = { 0 };
+    AUTO_FREE char *folder = path_join(r->artifacts, "checkpoints");
+    AUTO(path_list_clear) struct path_list l = { 0 };
     int ret = path_is_folder(folder) ? path_list(&l, folder, e) : 0;
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
@@ -101,15 +98,13 @@ static int add_links(struct table *t, const struct run_info *r, struct err *e)
             table_none(t);
         }
     }
-    path_list_clear(&l);
-    free(folder);
     return ret;
 }
 
 static int list_files(const struct run_info *r, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.artifacts/1");
-    struct file_tree f = { 0 };
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int ret;
 
     if (file_tree_list(&f, r->artifacts, run_info_inside(r), e) < 0)
@@ -122,13 +117,12 @@ static int list_files(const struct run_info *r, struct err *e)
     }
     ret = add_links(&t, r, e);
     ret = table_finish(&t, ret, &style, e);
-    file_tree_clear(&f);
     return ret;
 }
 
 static int artifacts_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = 0;
 
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 0, 1, e) < 0)
@@ -144,7 +138,6 @@ static int artifacts_main(int argc, char **argv, struct err *e)
         ret = add_file(&runs.run[0], added.item[i], e);
     if (ret == 0 && !cat && !added.n)
         ret = list_files(&runs.run[0], e);
-    runs_free(&runs);
     return ret;
 }
 

@@ -43,7 +43,7 @@ struct cells {
 static int last_mean(double *mean, const struct run_info *run, const char *key,
                      struct err *e)
 {
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     double sum = 0;
     size_t from;
 
@@ -55,7 +55,6 @@ static int last_mean(double *mean, const struct run_info *run, const char *key,
         sum += s.value[i];
     if (s.n > 0)
         *mean = sum / (double)(s.n - from);
-    series_free(&s);
     return 0;
 }
 
@@ -169,7 +168,7 @@ static void show_verdict(const struct cells *all, struct table *t,
                          const struct columns *by)
 {
     const size_t result = t->n_columns - 2;
-    struct buf names = BUF_INIT, best = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT, best = BUF_INIT;
     size_t open = 0;
 
     name_cell(&best, all, 0, by);
@@ -192,15 +191,14 @@ static void show_verdict(const struct cells *all, struct table *t,
     else
         log_info("%s is the best, or one of these %zu: %s", best.s, open,
                  names.s);
-    buf_clear(&best);
-    buf_clear(&names);
 }
 
 static void find_cells(struct cells *all, const struct runs *runs,
                        const struct columns *by)
 {
-    struct table_cell *key = xcalloc(runs->n * by->n + 1, sizeof *key);
-    size_t *group = xcalloc(runs->n, sizeof *group);
+    AUTO_FREE struct table_cell *key =
+        xcalloc(runs->n * by->n + 1, sizeof *key);
+    AUTO_FREE size_t *group = xcalloc(runs->n, sizeof *group);
 
     for (size_t i = 0; i < runs->n; i++) {
         group[i] = i;
@@ -222,7 +220,6 @@ static void find_cells(struct cells *all, const struct runs *runs,
 
         c->run[c->n++] = &runs->run[i];
     }
-    FREE(group, key);
 }
 
 static void name_columns(struct table *t, const char *metric,
@@ -325,7 +322,7 @@ static int parse_metric(struct columns *c, const char *metric,
 static void fill_runs(struct table *t, const struct runs *runs,
                       const struct column *by, bool screen)
 {
-    struct columns params = { 0 };
+    AUTO(columns_clear) struct columns params = { 0 };
 
     auto_columns_params(&params, runs, false);
     if (screen) /* the id is wide, so it comes last */
@@ -356,7 +353,6 @@ static void fill_runs(struct table *t, const struct runs *runs,
         if (screen)
             table_text(t, r->id);
     }
-    columns_clear(&params);
 }
 
 /* Move the rows with the best numbers in a column, the best first. */
@@ -392,12 +388,11 @@ static int print_paired(const struct runs *runs, const char *metric, bool up,
                         struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.best-paired/1");
-    struct columns by = { 0 };
+    AUTO(columns_clear) struct columns by = { 0 };
     int ret = group_text ? columns_parse(&by, group_text, runs, e) : 0;
 
     if (ret == 0)
         ret = fill_paired(&t, runs, metric, &by, up, e);
-    columns_clear(&by);
     return table_finish(&t, ret, &style, e);
 }
 

@@ -67,11 +67,9 @@ struct bundle {
 
 static bool has_file(const struct bundle *b, const char *name)
 {
-    char *line = xasprintf("  %s\n", name);
-    const bool found = strstr(b->manifest.s, line) != NULL;
+    AUTO_FREE char *line = xasprintf("  %s\n", name);
 
-    free(line);
-    return found;
+    return strstr(b->manifest.s, line) != NULL;
 }
 
 static int begin_file(struct bundle *b, const char *name, int64_t size,
@@ -155,16 +153,14 @@ static int add_file(struct bundle *b, const char *path, const char *inside,
 static int add_folder(struct bundle *b, const char *folder, const char *inside,
                       const char *to, struct err *e)
 {
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int ret = file_tree_list(&f, folder, NULL, e);
 
     for (size_t i = 0; i < f.n && ret == 0; i++) {
-        char *name = path_join(to, f.file[i].path);
+        AUTO_FREE char *name = path_join(to, f.file[i].path);
 
         ret = add_file(b, f.file[i].whole, inside, name, e);
-        free(name);
     }
-    file_tree_clear(&f);
     return ret;
 }
 
@@ -173,12 +169,10 @@ static int add_folder(struct bundle *b, const char *folder, const char *inside,
 static int add_path(struct bundle *b, const char *path, const char *inside,
                     const char *below, struct err *e)
 {
-    char *to = path_join(below, path);
-    const int ret = path_is_folder(path) ? add_folder(b, path, inside, to, e)
-                                         : add_file(b, path, inside, to, e);
+    AUTO_FREE char *to = path_join(below, path);
 
-    free(to);
-    return ret;
+    return path_is_folder(path) ? add_folder(b, path, inside, to, e)
+                                : add_file(b, path, inside, to, e);
 }
 
 /* ---- runs ------------------------------------------------------------- */
@@ -253,11 +247,10 @@ static int add_step(struct bundle *b, const struct file_tree *f,
     int ret = 0;
 
     for (size_t i = s->first; i < s->first + s->n && ret == 0; i++) {
-        char *name =
+        AUTO_FREE char *name =
             xasprintf("%s/%s%s", to, checkpoints_folder, f->file[i].path);
 
         ret = add_file(b, f->file[i].whole, folder, name, e);
-        free(name);
     }
     return ret;
 }
@@ -265,7 +258,7 @@ static int add_step(struct bundle *b, const struct file_tree *f,
 static int add_checkpoints(struct bundle *b, const struct run_info *r,
                            const char *to, struct err *e)
 {
-    char *folder = locate_checkpoints(r);
+    AUTO_FREE char *folder = locate_checkpoints(r);
     struct file_tree f;
     int ret = file_tree_list(&f, folder, folder, e);
     size_t n;
@@ -280,7 +273,6 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
         log_info("%s: %zu of %zu checkpoints are packed", r->name, packed, n);
     free(step);
     file_tree_clear(&f);
-    free(folder);
     return ret;
 }
 
@@ -289,28 +281,25 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
 static int add_experiment(struct bundle *b, const char *folder, const char *to,
                           struct err *e)
 {
-    struct arena mem = { 0 };
-    const int ret =
-        add_file(b, arena_printf(&mem, "%s/" STORE_META, folder), folder,
-                 arena_printf(&mem, "%s/" STORE_META, to), e) < 0
-            ? -1
-            : add_folder(b, arena_printf(&mem, "%s/datasets", folder), folder,
-                         arena_printf(&mem, "%s/datasets", to), e);
+    AUTO(arena_clear) struct arena mem = { 0 };
 
-    arena_clear(&mem);
-    return ret;
+    return add_file(b, arena_printf(&mem, "%s/" STORE_META, folder), folder,
+                    arena_printf(&mem, "%s/" STORE_META, to), e) < 0
+               ? -1
+               : add_folder(b, arena_printf(&mem, "%s/datasets", folder),
+                            folder, arena_printf(&mem, "%s/datasets", to), e);
 }
 
 static int add_run_files(struct bundle *b, const struct run_info *r,
                          const char *to, struct err *e)
 {
     const size_t skipped = strlen(checkpoints_folder);
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int ret = file_tree_list(&f, r->folder, r->folder, e);
 
     for (size_t i = 0; i < f.n && ret == 0; i++) {
         const char *from = f.file[i].whole;
-        char *name = path_join(to, f.file[i].path);
+        AUTO_FREE char *name = path_join(to, f.file[i].path);
 
         if (f.file[i].outside)
             log_warn("%s leads out of the run and is not packed", from);
@@ -318,24 +307,21 @@ static int add_run_files(struct bundle *b, const struct run_info *r,
                  !copy_is_cursor(f.file[i].path))
             ret = add_open_file(b, path_open_inside(from, r->folder, e), from,
                                 name, e);
-        free(name);
     }
-    file_tree_clear(&f);
     return ret;
 }
 
 static int add_run(struct bundle *b, const struct run_info *r, struct err *e)
 {
-    char *parent = path_parent(r->folder);
-    char *of = path_join("mlruns", path_name(parent));
-    char *to = path_join(of, r->id);
+    AUTO_FREE char *parent = path_parent(r->folder);
+    AUTO_FREE char *of = path_join("mlruns", path_name(parent));
+    AUTO_FREE char *to = path_join(of, r->id);
     int ret = add_experiment(b, parent, of, e);
 
     if (ret == 0)
         ret = add_run_files(b, r, to, e);
     if (ret == 0 && checkpoints != NONE)
         ret = add_checkpoints(b, r, to, e);
-    FREE(parent, of, to);
     return ret;
 }
 
@@ -364,13 +350,12 @@ static int add_matches(struct bundle *b, const char *pattern,
 /* The locks in the folder of the token files, which tell what they are. */
 static int add_locks(struct bundle *b, const char *files, struct err *e)
 {
-    char *folder = path_parent(files);
-    char *pattern = strcmp(folder, ".") == 0 ? xstrdup("*.lock")
-                                             : path_join(folder, "*.lock");
-    const int ret = add_matches(b, pattern, with_data ? folder : ".", e);
+    AUTO_FREE char *folder = path_parent(files);
+    AUTO_FREE char *pattern = strcmp(folder, ".") == 0
+                                  ? xstrdup("*.lock")
+                                  : path_join(folder, "*.lock");
 
-    FREE(folder, pattern);
-    return ret;
+    return add_matches(b, pattern, with_data ? folder : ".", e);
 }
 
 /* The token files of each source, and their locks. */
@@ -423,7 +408,7 @@ static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
     const char *commit = run_info_tag(r, "mlflow.source.git.commit");
     const char *const find[] = { PROVENANCE_GIT, "rev-parse", "--show-toplevel",
                                  NULL };
-    struct buf top = BUF_INIT, archive = BUF_INIT;
+    AUTO(buf_clear) struct buf top = BUF_INIT, archive = BUF_INIT;
     char *name;
     int ret = 0;
 
@@ -432,20 +417,17 @@ static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
     name = xasprintf("sources/%s.tar", commit);
     if (!has_file(b, name) && provenance_git(&top, 0, 0, find) &&
         !provenance_has_filter()) {
-        char *folder = xstrndup(top.s, strcspn(top.s, "\n"));
+        AUTO_FREE char *folder = xstrndup(top.s, strcspn(top.s, "\n"));
         const char *const pack[] = { PROVENANCE_GIT, "-C",   folder, "archive",
                                      "--format=tar", commit, NULL };
 
         if (provenance_git(&archive, 0, 0, pack))
             ret = add_text(b, name, &archive, e);
-        free(folder);
     }
     if (ret == 0 && !has_file(b, name))
         log_warn("the sources of commit %.12s are not here, or git would run "
                  "filters of the repository's configuration",
                  commit);
-    buf_clear(&archive);
-    buf_clear(&top);
     free(name);
     return ret;
 }
@@ -520,7 +502,7 @@ static void tell_children(struct buf *out, const struct runs *all,
  */
 static int tell_absent(struct buf *out, const struct runs *runs, struct err *e)
 {
-    struct runs all = { 0 };
+    AUTO(runs_free) struct runs all = { 0 };
     int ret = 0;
 
     for (size_t i = 0; i < runs->n && ret == 0; i++) {
@@ -536,7 +518,6 @@ static int tell_absent(struct buf *out, const struct runs *runs, struct err *e)
         if (is_new && ret == 0)
             tell_children(out, &all, runs, parent);
     }
-    runs_free(&all);
     return ret;
 }
 

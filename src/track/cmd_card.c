@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <glob.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
@@ -65,21 +64,20 @@ static const struct line {
 static void add_value(struct buf *b, const struct runs *r,
                       const struct line *line)
 {
-    struct columns c = { 0 };
+    AUTO(columns_clear) struct columns c = { 0 };
 
     if (columns_parse(&c, line->column, r, ERR_IGNORED) == 0 &&
         column_cell(&c.item[0], &r->run[0]).type != TABLE_NONE)
         buf_printf(b, "- %s: <!-- gtrack: %s | %s%s%s --><!-- /gtrack -->\n",
                    line->text, r->run[0].id, line->column,
                    line->format ? " | " : "", line->format ? line->format : "");
-    columns_clear(&c);
 }
 
 /* The newest sample, as lines of code. */
 static int add_sample(struct buf *b, const struct run_info *run, struct err *e)
 {
-    char *all = xasprintf("%s/samples/step-*.txt", run->artifacts);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *all = xasprintf("%s/samples/step-*.txt", run->artifacts);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     glob_t found;
     int ret = 0;
 
@@ -94,8 +92,6 @@ static int add_sample(struct buf *b, const struct run_info *run, struct err *e)
         }
         globfree(&found);
     }
-    buf_clear(&text);
-    free(all);
     return ret;
 }
 
@@ -132,8 +128,8 @@ static int make_card(struct buf *b, const struct runs *r, struct err *e)
 
 static int card_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
-    struct buf text = BUF_INIT, card = BUF_INIT;
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO(buf_clear) struct buf text = BUF_INIT, card = BUF_INIT;
     struct claims_check k;
     int ret;
 
@@ -156,18 +152,14 @@ static int card_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         log_info("%s: %s", output, text.s);
     table_clear(&k.table);
-    buf_clear(&text);
-    buf_clear(&card);
-    runs_free(&runs);
     return ret;
 }
 
 static void confine_card(void)
 {
-    char *folder = output ? path_of_output(output) : NULL;
+    AUTO_FREE char *folder = output ? path_of_output(output) : NULL;
 
     track_confine_output(folder);
-    free(folder);
 }
 
 const struct cmd cmd_card = {

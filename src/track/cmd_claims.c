@@ -28,19 +28,18 @@ static const struct opt claims_opts[] = {
 /* Reports are written beside themselves, and figures drawn again elsewhere. */
 static void confine_claims(int n, char **file)
 {
-    struct path_list folders = { 0 };
+    AUTO(path_list_clear) struct path_list folders = { 0 };
 
     for (int i = 0; fill && i < n; i++)
         path_list_add(&folders, path_of_output(file[i]));
     path_list_add(&folders, xstrdup(path_temp()));
     track_confine_folders(&folders, false);
-    path_list_clear(&folders);
 }
 
 static int claims_main(int argc, char **argv, struct err *e)
 {
     struct claims_check k;
-    struct buf words = BUF_INIT;
+    AUTO(buf_clear) struct buf words = BUF_INIT;
     int ret = 0;
 
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
@@ -60,7 +59,6 @@ static int claims_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         (table_rows(&k.table) ? log_info : log_warn)("%s", words.s);
     table_clear(&k.table);
-    buf_clear(&words);
     return ret;
 }
 

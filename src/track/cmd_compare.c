@@ -50,7 +50,8 @@ static bool parse_line(struct documents *d, char *line)
 static int load_documents(struct documents *d, const struct run_info *run,
                           const char *name, struct err *e)
 {
-    char *path = xasprintf("%s/documents/%s.tsv", run->artifacts, name);
+    AUTO_FREE char *path =
+        xasprintf("%s/documents/%s.tsv", run->artifacts, name);
     const int fd = path_open_inside(path, run_info_inside(run), e);
     char *at, *line;
     int ret = -1;
@@ -67,7 +68,6 @@ static int load_documents(struct documents *d, const struct run_info *run,
         if (!parse_line(d, line))
             ret =
                 err_set(e, ERR_INPUT, "%s:%ld: expected five fields", path, n);
-    free(path);
     return ret;
 }
 
@@ -96,7 +96,7 @@ struct changes {
 static bool subtract_losses(struct change *c, char *x, char *y)
 {
     const size_t most = strlen(x) / 2 + 1;
-    double *diff = xcalloc(most, sizeof *diff);
+    AUTO_FREE double *diff = xcalloc(most, sizeof *diff);
     char *p = NULL, *q = NULL;
     bool good = true;
     size_t n = 0;
@@ -120,7 +120,6 @@ static bool subtract_losses(struct change *c, char *x, char *y)
     c->half = paired_half(&c->diff, 0.05);
     c->a /= (double)n;
     c->b /= (double)n;
-    free(diff);
     return good;
 }
 
@@ -287,7 +286,7 @@ enum { SIDE_BY_SIDE = 4 };
 
 static int find_baseline(const struct runs *runs, size_t *at, struct err *e)
 {
-    struct runs one = { 0 };
+    AUTO(runs_free) struct runs one = { 0 };
 
     if (track_select_one(&one, baseline_word, LOAD_NO_METRICS, e) < 0)
         return -1;
@@ -297,7 +296,6 @@ static int find_baseline(const struct runs *runs, size_t *at, struct err *e)
     if (*at == runs->n)
         err_set(e, ERR_USAGE, "the baseline %s is not among the runs compared",
                 one.run[0].name);
-    runs_free(&one);
     return *at < runs->n ? 0 : -1;
 }
 
@@ -322,7 +320,7 @@ static int compare_runs(struct table *t, const struct runs *runs, struct err *e)
 static int print_documents(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.compare-documents/1");
-    struct runs a = { 0 }, b = { 0 };
+    AUTO(runs_free) struct runs a = { 0 }, b = { 0 };
     int ret = track_check_args(argc, argv, 2, 2, e);
 
     if (ret == 0 && strchr(documents, '/'))
@@ -337,8 +335,6 @@ static int print_documents(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = compare_documents(&t, &a.run[0], &b.run[0], documents, e);
     ret = table_finish(&t, ret, &style, e);
-    runs_free(&a);
-    runs_free(&b);
     return ret;
 }
 
@@ -351,7 +347,7 @@ static int compare_main(int argc, char **argv, struct err *e)
                          : strstr(columns_text, "val/") ? "val/bpb"
                                                         : NULL;
     const char *caution;
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret;
 
     if (across && down)
@@ -370,7 +366,6 @@ static int compare_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = compare_runs(&t, &runs, e);
     ret = table_finish(&t, ret, &style, e);
-    runs_free(&runs);
     return ret;
 }
 

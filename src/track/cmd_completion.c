@@ -46,7 +46,7 @@ static void add_line(struct rows *r, char *line)
 
 static int load_rows(struct rows *r, const char *program, struct err *e)
 {
-    char *path = spawn_find(program, e);
+    AUTO_FREE char *path = spawn_find(program, e);
     const char *const argv[] = { path, "--dump-options", NULL };
     struct spawn s = { .out = &r->text, .quiet = true, .secs = 5 };
     const int ret = path ? spawn_run(argv, &s, e) : -1;
@@ -54,7 +54,6 @@ static int load_rows(struct rows *r, const char *program, struct err *e)
 
     while (ret == 0 && (line = strsep(&at, "\n")))
         add_line(r, line);
-    free(path);
     return ret;
 }
 
@@ -97,7 +96,7 @@ static void offer_runs(const struct command_line *l)
     const bool deleted =
         l->cmd && strcmp(l->cmd->field[COMMAND], "restore") == 0;
     const int flags = LOAD_NO_METRICS | (deleted ? LOAD_ONLY_DELETED : 0);
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
 
     if (runs_load(&runs, l->root, flags, ERR_IGNORED) < 0)
         return;
@@ -105,26 +104,24 @@ static void offer_runs(const struct command_line *l)
         offer_word(l, runs.run[i].name, run_status_word(runs.run[i].status));
     if (runs.n)
         offer_word(l, "@latest", "the run that was started last");
-    runs_free(&runs);
 }
 
 static void offer_experiments(const struct command_line *l)
 {
-    struct experiments all = { 0 };
+    AUTO(experiments_free) struct experiments all = { 0 };
 
     if (experiments_load(&all, l->root, PATH_NO_LINKS, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < all.n; i++)
         if (!all.item[i].deleted)
             offer_word(l, all.item[i].name, NULL);
-    experiments_free(&all);
 }
 
 /* The metrics of a run, or of all runs if it is NULL; for columns also
  * parameters and attributes. */
 static void offer_keys(const struct command_line *l, char *run, bool column)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     struct opt_list names = { NULL, 0, 0 };
 
     if ((run ? runs_select(&runs, l->root, &run, 1, 0, ERR_IGNORED)
@@ -145,7 +142,6 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
         if (i == 0 || strcmp(names.item[i], names.item[i - 1]) != 0)
             offer_word(l, names.item[i], NULL);
     free(names.item);
-    runs_free(&runs);
 }
 
 /* -- rows --------------------------------------------------------------- */
@@ -166,12 +162,11 @@ static void offer_opts(const struct command_line *l)
 {
     for (size_t i = 0; i < l->rows->n; i++) {
         const struct row *r = &l->rows->item[i];
-        char *word =
+        AUTO_FREE char *word =
             xasprintf("--%s%s", r->field[NAME], *r->field[ARG] ? "=" : "");
 
         if (is_opt(r, l->cmd))
             offer_word(l, word, r->field[HELP]);
-        free(word);
     }
 }
 
@@ -217,7 +212,7 @@ static void offer_settings(const struct command_line *l)
 
     for (size_t i = 0; i < l->rows->n; i++) {
         const struct row *r = &l->rows->item[i];
-        char *word = xasprintf("%s=", r->field[ARG]);
+        AUTO_FREE char *word = xasprintf("%s=", r->field[ARG]);
 
         if (is_cmd(r) || *r->field[NAME])
             ;
@@ -225,7 +220,6 @@ static void offer_settings(const struct command_line *l)
             offer_word(l, word, r->field[HELP]);
         else if (strncmp(l->last, word, strlen(word)) == 0)
             offer_words(l, word, r->field[WORDS]);
-        free(word);
     }
 }
 
@@ -414,12 +408,11 @@ static int completion_main(int argc, char **argv, struct err *e)
     };
 
     if (argc > 1 && strcmp(argv[0], "words") == 0) {
-        struct buf out = BUF_INIT;
+        AUTO(buf_clear) struct buf out = BUF_INIT;
 
         track_confine_reader();
         complete(&out, argc - 1, argv + 1);
         fputs(out.s, stdout); /* style: own */
-        buf_clear(&out);
         return 0;
     }
     for (size_t i = 0; argc == 1 && i < sizeof scripts / sizeof scripts[0];

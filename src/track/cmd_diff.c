@@ -23,8 +23,8 @@ static const struct opt diff_opts[] = {
 
 static int diff_main(int argc, char **argv, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrack.diff/1");
-    struct runs a = { 0 }, b = { 0 };
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrack.diff/1");
+    AUTO(runs_free) struct runs a = { 0 }, b = { 0 };
     const int flags = LOAD_NO_METRICS | LOAD_DELETED;
     int ret = -1;
 
@@ -37,9 +37,6 @@ static int diff_main(int argc, char **argv, struct err *e)
             log_info("the runs do not differ");
         ret = table_print(&t, &style, e);
     }
-    table_clear(&t);
-    runs_free(&a);
-    runs_free(&b);
     return ret;
 }
 

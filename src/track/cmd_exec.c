@@ -290,7 +290,7 @@ static int exec_main(int argc, char **argv, struct err *e)
                            .stream = { { .line = BUF_INIT },
                                        { .line = BUF_INIT } } };
     struct run_conf c = { .name = name };
-    struct buf command = BUF_INIT;
+    AUTO(buf_clear) struct buf command = BUF_INIT;
     int ret;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)
@@ -305,7 +305,6 @@ static int exec_main(int argc, char **argv, struct err *e)
     for (int i = 0; i < 2; i++)
         buf_clear(&child.stream[i].line);
     value_line_clear(&child.values);
-    buf_clear(&command);
     return ret;
 }
 

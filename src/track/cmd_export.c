@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -76,11 +75,11 @@ static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
 {
     void (*const text)(struct buf *, const char *) =
         safe ? table_csv_safe : table_csv_text;
-    struct buf head = BUF_INIT, lines = BUF_INIT;
+    AUTO(buf_clear) struct buf head = BUF_INIT, lines = BUF_INIT;
     int ret = 0;
 
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
-        struct series s;
+        AUTO(series_free) struct series s = { 0 };
 
         buf_trim(&head, 0);
         buf_printf(&head, "%s,", r->id);
@@ -99,12 +98,9 @@ static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
             if (lines.len > ENOUGH)
                 ret = write_lines(fp, &lines, e);
         }
-        series_free(&s);
     }
     if (ret == 0)
         ret = write_lines(fp, &lines, e);
-    buf_clear(&lines);
-    buf_clear(&head);
     return ret;
 }
 
@@ -129,13 +125,13 @@ static void emit_run(struct emit *o, const struct run_info *r)
 
 static int write_jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct emit o = { &b, .reals = EMIT_QUOTED, .spaced = true };
     int ret = 0;
 
     emit_run(&o, r);
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
-        struct series s;
+        AUTO(series_free) struct series s = { 0 };
 
         ret = series_load(&s, r, r->metrics[j].key, load_flags(), e);
         for (size_t i = 0; i < s.n && ret == 0; i++) {
@@ -151,11 +147,9 @@ static int write_jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
             if (b.len > ENOUGH)
                 ret = write_lines(fp, &b, e);
         }
-        series_free(&s);
     }
     if (ret == 0)
         ret = write_lines(fp, &b, e);
-    buf_clear(&b);
     return ret;
 }
 
@@ -201,7 +195,7 @@ static int export_mlflow(const struct runs *runs, struct err *e)
 
 static void write_params(struct tfevents *t, const struct run_info *r)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (r->n_params == 0)
         return;
@@ -209,7 +203,6 @@ static void write_params(struct tfevents *t, const struct run_info *r)
     for (size_t i = 0; i < r->n_params; i++)
         buf_printf(&b, "| %s | %s |\n", r->params[i].key, r->params[i].value);
     tfevents_text(t, "parameters", 0, r->start_ms, b.s);
-    buf_clear(&b);
 }
 
 static int write_tensorboard_run(const struct run_info *r, struct err *e)
@@ -222,13 +215,12 @@ static int write_tensorboard_run(const struct run_info *r, struct err *e)
         return -1;
     write_params(t, r);
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
-        struct series s;
+        AUTO(series_free) struct series s = { 0 };
 
         ret = series_load(&s, r, r->metrics[j].key, 0, e);
         for (size_t i = 0; i < s.n; i++)
             tfevents_scalar(t, r->metrics[j].key, s.step[i], s.ms[i],
                             s.value[i]);
-        series_free(&s);
     }
     if (ret == 0)
         return tfevents_close(t, e);
@@ -260,11 +252,10 @@ static void add_experiment_files(struct buf *names, const struct runs *runs,
         if (strcmp(runs->run[k].experiment_id, runs->run[i].experiment_id) == 0)
             return;
     for (size_t k = 0; k < sizeof files / sizeof files[0]; k++) {
-        char *path = path_join(parent, files[k]);
+        AUTO_FREE char *path = path_join(parent, files[k]);
 
         if (path_exists(path))
             buf_add(names, path + root, strlen(path + root) + 1);
-        free(path);
     }
 }
 
@@ -287,7 +278,7 @@ static int export_tar(const struct runs *runs, struct err *e)
     const bool to_file = is_path(output);
     struct save save = { 0 };
     const size_t root = strlen(track_store()) + 1;
-    struct buf names = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT;
     struct spawn s = { .quiet = true };
     int ret;
 
@@ -298,11 +289,10 @@ static int export_tar(const struct runs *runs, struct err *e)
         return -1;
     for (size_t i = 0; i < runs->n; i++) {
         const char *folder = runs->run[i].folder;
-        char *parent = path_parent(folder);
+        AUTO_FREE char *parent = path_parent(folder);
 
         add_experiment_files(&names, runs, i, parent, root);
         buf_add(&names, folder + root, strlen(folder + root) + 1);
-        free(parent);
     }
     s.in = names.s;
     s.in_len = names.len;
@@ -316,7 +306,6 @@ static int export_tar(const struct runs *runs, struct err *e)
     if (ret == 0 && to_file)
         ret = save_commit(&save, e);
     save_abandon(&save);
-    buf_clear(&names);
     return ret;
 }
 
@@ -328,7 +317,7 @@ static int export_main(int argc, char **argv, struct err *e)
         [MLFLOW] = export_mlflow, [TENSORBOARD] = export_tensorboard,
         [TAR] = export_tar,
     };
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret;
 
     if (to < 0)
@@ -344,16 +333,14 @@ static int export_main(int argc, char **argv, struct err *e)
         runs_warn_damage(&runs);
         ret = formats[to](&runs, e);
     }
-    runs_free(&runs);
     return ret;
 }
 
 static void confine_export(void)
 {
-    char *folder = path_of_output(output);
+    AUTO_FREE char *folder = path_of_output(output);
 
     track_confine_output(to == MLFLOW || to == TENSORBOARD ? output : folder);
-    free(folder);
 }
 
 const struct cmd cmd_export = {

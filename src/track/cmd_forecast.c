@@ -63,7 +63,7 @@ static int forecast_one(struct table *t, const struct runs *all,
 static int forecast_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.forecast/1");
-    struct runs all = { 0 }, runs = { 0 };
+    AUTO(runs_free) struct runs all = { 0 }, runs = { 0 };
     int ret = -1;
 
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
@@ -82,8 +82,6 @@ static int forecast_main(int argc, char **argv, struct err *e)
     for (size_t i = 0; i < runs.n && ret == 0; i++)
         ret = forecast_one(&t, &all, &runs.run[i], e);
     ret = table_finish(&t, ret, &style, e);
-    runs_free(&runs);
-    runs_free(&all);
     return ret;
 }
 

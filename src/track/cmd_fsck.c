@@ -81,7 +81,7 @@ static int check_runs(struct findings *p, int n, char **words, size_t *checked,
                       struct err *e)
 {
     const int flags = LOAD_DELETED | LOAD_NO_METRICS | LOAD_FRESH;
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
 
     if (track_load(&runs, n, words, flags, e) < 0)
         return -1;
@@ -103,7 +103,6 @@ static int check_runs(struct findings *p, int n, char **words, size_t *checked,
         }
     }
     *checked = runs.n;
-    runs_free(&runs);
     return 0;
 }
 
@@ -284,7 +283,7 @@ static int print_table(const struct disk_use *use, int n, struct err *e)
 
 static int du_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     struct disk_use *use;
     int n;
 
@@ -296,7 +295,6 @@ static int du_main(int argc, char **argv, struct err *e)
     if (n >= 0)
         n = print_table(use, n, e);
     free(use);
-    runs_free(&runs);
     return n;
 }
 

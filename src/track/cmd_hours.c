@@ -125,7 +125,7 @@ static int ask_sacct(struct slurm_jobs *jobs, const char *ids,
                                  "--jobs",
                                  ids,
                                  NULL };
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
     struct spawn s = { .out = &out, .quiet = true, .secs = 60 };
     const int ret = spawn_run(argv, &s, e);
     char *at = out.s, *line;
@@ -133,7 +133,6 @@ static int ask_sacct(struct slurm_jobs *jobs, const char *ids,
     while (ret == 0 && (line = strsep(&at, "\n")))
         add_job(jobs, line, mem);
     merge_jobs(jobs);
-    buf_clear(&out);
     return ret;
 }
 
@@ -154,7 +153,7 @@ static void list_jobs(struct buf *ids, const struct runs *runs)
 static int load_jobs(struct slurm_jobs *jobs, const struct runs *runs,
                      struct arena *mem, struct err *e)
 {
-    struct buf ids = BUF_INIT;
+    AUTO(buf_clear) struct buf ids = BUF_INIT;
     int ret = 0;
 
     list_jobs(&ids, runs);
@@ -162,7 +161,6 @@ static int load_jobs(struct slurm_jobs *jobs, const struct runs *runs,
         ret = ask_sacct(jobs, ids.s, mem, e);
     else
         log_info("none of the runs was a Slurm job");
-    buf_clear(&ids);
     return ret;
 }
 
@@ -343,7 +341,7 @@ struct id_place {
 
 static void find_parents(struct run_use *use, size_t n)
 {
-    struct id_place *ids = xcalloc(n, sizeof *ids);
+    AUTO_FREE struct id_place *ids = xcalloc(n, sizeof *ids);
 
     for (size_t i = 0; i < n; i++)
         ids[i] = (struct id_place){ use[i].run.id, i };
@@ -356,7 +354,6 @@ static void find_parents(struct run_use *use, size_t n)
         if (found)
             use[i].parent = found->place + 1;
     }
-    free(ids);
 }
 
 struct group_use {
@@ -370,7 +367,7 @@ struct group_use {
 static void sum_groups(struct group_use *g, const struct run_use *use,
                        const size_t *group, size_t n)
 {
-    bool *waits = xcalloc(n, sizeof *waits);
+    AUTO_FREE bool *waits = xcalloc(n, sizeof *waits);
 
     for (size_t i = 0; i < n; i++) {
         const size_t parent = use[i].parent;
@@ -390,7 +387,6 @@ static void sum_groups(struct group_use *g, const struct run_use *use,
             to->first = i;
         add_use(&to->sum, &one);
     }
-    free(waits);
 }
 
 /* The keys of a group, or "total" and nothing. */

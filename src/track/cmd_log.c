@@ -60,13 +60,12 @@ typedef int set_pair_fn(struct stored_run *, const char *, const char *,
 static int set_pairs(struct stored_run *b, const char *const *words, size_t n,
                      set_pair_fn *set, struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     const struct pair *p = track_parse_pairs(&mem, words, n, e);
     int ret = p ? 0 : -1;
 
     for (; ret == 0 && p->key; p++)
         ret = set(b, p->key, p->value, e);
-    arena_clear(&mem);
     return ret;
 }
 
@@ -76,7 +75,7 @@ static int begin_run(struct stored_run *b, const struct run_conf *c,
 {
     const char *sweep = getenv("GTRACK_SWEEP_PID");
     struct run_conf handed = { .parent = c->parent };
-    struct runs one = { 0 };
+    AUTO(runs_free) struct runs one = { 0 };
     int ret;
 
     if (!run_take_handed(&handed))
@@ -86,7 +85,6 @@ static int begin_run(struct stored_run *b, const struct run_conf *c,
         ret = stored_run_open(b, one.run[0].folder, e);
     if (ret == 0 && sweep)
         num_int(sweep, &b->keeper);
-    runs_free(&one);
     return ret;
 }
 
@@ -124,7 +122,7 @@ static int start_run(struct err *e)
 static int open_run(struct stored_run *b, const char *word, int64_t *next,
                     struct err *e)
 {
-    struct runs one = { 0 };
+    AUTO(runs_free) struct runs one = { 0 };
     int ret;
 
     if (track_select_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0)
@@ -132,7 +130,6 @@ static int open_run(struct stored_run *b, const char *word, int64_t *next,
     ret = next ? run_facts_next_step(&one.run[0], next, e) : 0;
     if (ret == 0)
         ret = stored_run_open(b, one.run[0].folder, e);
-    runs_free(&one);
     return ret;
 }
 
@@ -217,14 +214,12 @@ static const struct opt log_opts[] = {
     { 0 }
 };
 
-static void add_values(struct run *run, const struct value_line *v,
-                       int64_t step)
+static void add_values(struct run *run, const struct value_line *v, int64_t at)
 {
     for (size_t i = 0; i < v->n; i++) {
-        char *key = xasprintf("%s%s", prefix, v->item[i].key);
+        AUTO_FREE char *key = xasprintf("%s%s", prefix, v->item[i].key);
 
-        run_metric(run, key, step, v->item[i].value);
-        free(key);
+        run_metric(run, key, at, v->item[i].value);
     }
 }
 

@@ -77,7 +77,7 @@ static int list_runs(struct table *t, struct runs *runs, int form,
                      struct err *e)
 {
     const char *text = columns_text;
-    struct columns c = { 0 };
+    AUTO(columns_clear) struct columns c = { 0 };
     const bool adds = text && *text == '+';
     const bool terminal = form == TABLE_ALIGNED && !all && (!text || adds);
     int ret = 0;
@@ -93,14 +93,13 @@ static int list_runs(struct table *t, struct runs *runs, int form,
         ret = columns_parse(&c, text + adds, runs, e);
     if (ret == 0)
         fill_table(t, &c, runs, terminal);
-    columns_clear(&c);
     return ret;
 }
 
 /* Groups are sorted by what their rows show. */
 static int list_groups(struct table *t, struct runs *runs, struct err *e)
 {
-    struct columns metrics = { 0 };
+    AUTO(columns_clear) struct columns metrics = { 0 };
     const char *text = columns_text;
     int ret = 0;
 
@@ -112,26 +111,24 @@ static int list_groups(struct table *t, struct runs *runs, struct err *e)
         auto_columns_metrics(&metrics, runs, all);
     if (ret == 0)
         ret = columns_fill_groups(t, runs, group_text, &metrics, e);
-    columns_clear(&metrics);
     return ret;
 }
 
 /* Say why no run is listed. */
 static void explain_nothing(void)
 {
-    struct runs any = { 0 };
+    AUTO(runs_free) struct runs any = { 0 };
 
     if (track_load(&any, 0, NULL, LOAD_NO_METRICS, ERR_IGNORED) == 0)
         log_info(any.n ? "no run in %s matches" : "there are no runs in %s yet",
                  track_store());
-    runs_free(&any);
 }
 
 static int ls_main(int argc, char **argv, struct err *e)
 {
     struct table t =
         TABLE_INIT(group_text ? "gtrack.ls-groups/1" : "gtrack.ls/1");
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     const int form = table_form(&style, e);
     int ret = -1;
 
@@ -148,7 +145,6 @@ static int ls_main(int argc, char **argv, struct err *e)
     if (ret == 0 && runs.n == 0 && must_match)
         ret = err_set(e, ERR_SYSTEM, "no run is listed");
     table_clear(&t);
-    runs_free(&runs);
     return ret;
 }
 

@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -103,26 +102,21 @@ static const struct opt gc_opts[] = {
 /* When a run was deleted, from its meta.yaml. */
 static int64_t deleted_ms(const char *folder)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct meta m;
-    const int64_t ms =
-        meta_load(&m, &mem, folder, PATH_NO_LINKS, ERR_IGNORED) == 0
-            ? m.deleted_ms
-            : 0;
 
-    arena_clear(&mem);
-    return ms;
+    return meta_load(&m, &mem, folder, PATH_NO_LINKS, ERR_IGNORED) == 0
+               ? m.deleted_ms
+               : 0;
 }
 
 /* An experiment that is a link belongs to another store, whose runs are not
  * removed by accident. */
 static bool is_of_link(const struct run_info *r)
 {
-    char *experiment = path_parent(r->folder);
-    const bool is = path_is_link(experiment);
+    AUTO_FREE char *experiment = path_parent(r->folder);
 
-    free(experiment);
-    return is;
+    return path_is_link(experiment);
 }
 
 static int load_old(struct runs *runs, struct err *e)
@@ -150,7 +144,7 @@ static int load_old(struct runs *runs, struct err *e)
 
 static int gc_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     char question[64], n[NUM_TEXT];
     int ret;
 
@@ -177,7 +171,6 @@ static int gc_main(int argc, char **argv, struct err *e)
         ret =
             err_set(e, ERR_SYSTEM, "runs that could not be read were kept: %s",
                     runs.unread.text);
-    runs_free(&runs);
     return ret;
 }
 

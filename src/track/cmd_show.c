@@ -99,7 +99,7 @@ static void fill_table(struct table *t, const struct run_info *r,
 
 static void emit_metrics(struct emit *o, const struct run_info *r)
 {
-    struct table t = TABLE_INIT("");
+    AUTO(table_clear) struct table t = TABLE_INIT("");
 
     table_columns(&t, "last", "step", "min", "min_step", "max", "max_step",
                   "points", "first_step", NULL);
@@ -111,12 +111,11 @@ static void emit_metrics(struct emit *o, const struct run_info *r)
         table_emit_row(o, r->metrics[i].key, &t, i);
     }
     emit_object_end(o);
-    table_clear(&t);
 }
 
 static void emit_artifacts(struct emit *o, const struct file_tree *f)
 {
-    struct table t = TABLE_INIT("");
+    AUTO(table_clear) struct table t = TABLE_INIT("");
 
     table_columns(&t, "path", "bytes", NULL);
     emit_array(o, "artifacts");
@@ -126,16 +125,14 @@ static void emit_artifacts(struct emit *o, const struct file_tree *f)
         table_emit_row(o, NULL, &t, i);
     }
     emit_array_end(o);
-    table_clear(&t);
 }
 
 static int print_json(const struct run_info *r, const struct file_tree *f,
                       struct err *e)
 {
     struct table t = TABLE_INIT("");
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct emit o = { &b, .reals = EMIT_QUOTED, .spaced = true, .lines = 1 };
-    int ret;
 
     for (size_t i = 0; i < N_ATTRIBUTES; i++)
         table_column(&t, attributes[i]);
@@ -152,9 +149,7 @@ static int print_json(const struct run_info *r, const struct file_tree *f,
     emit_artifacts(&o, f);
     emit_object_end(&o);
     emit_newline(&o);
-    ret = pager_data(b.s, b.len, e);
-    buf_clear(&b);
-    return ret;
+    return pager_data(b.s, b.len, e);
 }
 
 /* -- sections, for people ------------------------------------------------- */
@@ -224,7 +219,7 @@ static void add_tags(struct page *p, const struct run_info *r)
 static void add_params(struct page *p, const struct run_info *r)
 {
     struct table t = TABLE_INIT("");
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     table_columns(&t, "key", "value", NULL);
     for (size_t i = 0; i < r->n_params; i++) {
@@ -234,7 +229,6 @@ static void add_params(struct page *p, const struct run_info *r)
                                                           : r->params[i].value);
     }
     add_section(p, "parameters", &t, false);
-    buf_clear(&text);
 }
 
 static int print_sections(const struct run_info *r, const struct file_tree *f,
@@ -264,9 +258,9 @@ static int print_sections(const struct run_info *r, const struct file_tree *f,
 
 static int show_main(int argc, char **argv, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrack.show/1");
-    struct runs runs = { 0 };
-    struct file_tree files = { 0 };
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrack.show/1");
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO(file_tree_clear) struct file_tree files = { 0 };
     const int form = table_form(&style, e);
     int ret = -1;
 
@@ -286,9 +280,6 @@ static int show_main(int argc, char **argv, struct err *e)
             ret = table_print(&t, &style, e);
         }
     }
-    file_tree_clear(&files);
-    table_clear(&t);
-    runs_free(&runs);
     return ret;
 }
 

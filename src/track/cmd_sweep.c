@@ -96,7 +96,7 @@ static bool find_filling(void *arg, const char *name, size_t n, struct buf *out)
 static int add_words(struct filling *f, struct child *c, struct err *e)
 {
     const struct sweep_cells *cells = f->s->arg;
-    struct buf word = BUF_INIT;
+    AUTO(buf_clear) struct buf word = BUF_INIT;
     int ret = 0;
 
     for (size_t i = 0; i < cells->n && ret == 0; i++) {
@@ -104,7 +104,6 @@ static int add_words(struct filling *f, struct child *c, struct err *e)
         ret = sweep_fill(&word, cells->command[i], find_filling, f, e);
         child_arg(c, word.s);
     }
-    buf_clear(&word);
     return ret < 0 ? err_wrap(e, "the command") : 0;
 }
 
@@ -148,9 +147,9 @@ static void add_environment(const struct filling *f, const char *id,
 {
     const struct sweep *w = &f->s->sweep;
     struct arena *a = &c->mem;
-    struct buf json = BUF_INIT;
+    AUTO(buf_clear) struct buf json = BUF_INIT;
     struct emit o = { .b = &json };
-    char *root = realpath(f->s->root, NULL);
+    AUTO_FREE char *root = realpath(f->s->root, NULL);
 
     emit_object(&o, NULL);
     each_value(w, f->cell, add_json, &o, ERR_IGNORED);
@@ -165,8 +164,6 @@ static void add_environment(const struct filling *f, const char *id,
     child_env(c, arena_printf(a, "GTRACK_SWEEP_VALUES=%s", json.s));
     if (f->steps)
         child_env(c, arena_printf(a, "GTRACK_SWEEP_STEPS=%s", f->steps));
-    buf_clear(&json);
-    free(root);
 }
 
 /* ---- the run of a cell ------------------------------------------------- */
@@ -306,7 +303,7 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
                       struct child *c, struct err *e)
 {
     const int64_t steps = stop_at > 0 ? stop_at : s->sweep.steps;
-    char *folder = sweep_run_cell_path(s, cell, ""), *run = NULL;
+    AUTO_FREE char *folder = sweep_run_cell_path(s, cell, ""), *run = NULL;
     struct filling f = { .s = s, .cell = cell };
     int attempt, ret = path_make(folder, e);
 
@@ -332,7 +329,6 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
         c->beat_secs = ATTEMPT_BEAT_MS / 1000.0;
         add_environment(&f, path_name(run), c);
     }
-    FREE(run, folder);
     return ret;
 }
 

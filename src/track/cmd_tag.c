@@ -3,8 +3,6 @@
  */
 #include "config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -68,7 +66,7 @@ static int list_tags(char **words, struct err *e)
 
 static int tag_main(int argc, char **argv, struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct pair *pairs;
     int ret = -1;
 
@@ -80,7 +78,6 @@ static int tag_main(int argc, char **argv, struct err *e)
                               (size_t)argc - 1, e);
     if (pairs)
         ret = track_each(1, argv, LOAD_ONE_NAMED, set_tags, pairs, e);
-    arena_clear(&mem);
     return ret;
 }
 
@@ -101,11 +98,9 @@ static const struct opt note_opts[] = { TRACK_OPT_ROOT, { 0 } };
 
 static int print_note(const char *note, struct err *e)
 {
-    char *line = xasprintf("%s\n", note);
-    const int ret = pager_data(line, strlen(line), e);
+    AUTO_FREE char *line = xasprintf("%s\n", note);
 
-    free(line);
-    return ret;
+    return pager_data(line, strlen(line), e);
 }
 
 static char *read_note(struct err *e)
@@ -124,7 +119,7 @@ static char *read_note(struct err *e)
 
 static int note_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = 0;
 
     if (track_check_args(argc, argv, 1, 2, e) < 0 ||
@@ -136,16 +131,14 @@ static int note_main(int argc, char **argv, struct err *e)
         if (note)
             ret = print_note(note, e);
     } else {
-        char *text =
+        AUTO_FREE char *text =
             strcmp(argv[1], "-") == 0 ? read_note(e) : xstrdup(argv[1]);
 
         ret = text ? edit_tag(&runs.run[0], note_tag, *text ? text : NULL, e)
                    : -1;
         if (ret < 0)
             err_wrap(e, "run %s", runs.run[0].name);
-        free(text);
     }
-    runs_free(&runs);
     return ret;
 }
 

@@ -100,7 +100,7 @@ static int add_metrics(struct tail *t, const struct runs *runs, int n,
                        char **words, struct err *e)
 {
     const bool may_come = follow && runs->run[0].status == RUN_RUNNING;
-    struct columns now = { 0 };
+    AUTO(columns_clear) struct columns now = { 0 };
     int ret = 0;
 
     for (int i = 0; ret == 0 && i < n; i++)
@@ -114,7 +114,6 @@ static int add_metrics(struct tail *t, const struct runs *runs, int n,
         else
             add_metric(t, now.item[i].key);
     }
-    columns_clear(&now);
     return ret;
 }
 
@@ -129,7 +128,7 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
     for (size_t j = 0; j < t->shown.n; j++) {
         const struct series_part part = { t->last[j], INT64_MAX,
                                           most > 0 ? most : 1 };
-        struct series s;
+        AUTO(series_free) struct series s = { 0 };
 
         if (series_load_part(&s, r, t->shown.item[j].key, &part, 0,
                              ERR_IGNORED) < 0)
@@ -142,7 +141,6 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
         }
         if (s.n && s.step[s.n - 1] > t->last[j])
             t->last[j] = s.step[s.n - 1];
-        series_free(&s);
     }
     SORT(all.item, all.n, by_step);
     from = all.n;
@@ -174,14 +172,14 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
 /* Load the run again, with what it has recorded by now. */
 static int reload_run(struct runs *runs, struct err *e)
 {
-    char *id = xstrdup(runs->run[0].id), *name = xstrdup(runs->run[0].name);
+    AUTO_FREE char *id = xstrdup(runs->run[0].id),
+                   *name = xstrdup(runs->run[0].name);
     int ret;
 
     runs_free(runs);
     ret = track_select_one(runs, id, 0, e);
     if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING, "run %s was removed", name);
-    FREE(id, name);
     return ret;
 }
 
@@ -210,15 +208,12 @@ static int tail_metrics(struct runs *runs, int n, char **words, struct err *e)
 
 static int tail_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
-    int ret;
+    AUTO(runs_free) struct runs runs = { 0 };
 
     if (track_select_one(&runs, argv[0], 0, e) < 0)
         return -1;
     sig_watch();
-    ret = tail_metrics(&runs, argc ? argc - 1 : 0, argv + 1, e);
-    runs_free(&runs);
-    return ret;
+    return tail_metrics(&runs, argc ? argc - 1 : 0, argv + 1, e);
 }
 
 const struct cmd cmd_tail = {

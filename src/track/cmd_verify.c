@@ -87,14 +87,13 @@ static void add_check(struct verify *v, const char *check, const char *of,
 /* The archive is somebody else's; training needs more rights. */
 static void confine_verify(const char *temp)
 {
-    struct path_list folders = { 0 };
+    AUTO(path_list_clear) struct path_list folders = { 0 };
 
     path_list_add(&folders, xstrdup(temp));
     if (keep)
         path_list_add(&folders, path_parent(keep));
     if (!replay)
         track_confine_folders(&folders, false);
-    path_list_clear(&folders);
 }
 
 static int make_folder(struct verify *v, struct err *e)
@@ -133,9 +132,9 @@ static void check_head(struct verify *v, const struct bundle_unpacked *u)
 /* What is signed is MANIFEST. */
 static int check_signature(struct verify *v, const char *archive, struct err *e)
 {
-    char *path = path_join(v->folder, BUNDLE_MANIFEST);
-    char *file = xasprintf("%s" BUNDLE_SIGNATURE, archive);
-    struct buf manifest = BUF_INIT;
+    AUTO_FREE char *path = path_join(v->folder, BUNDLE_MANIFEST);
+    AUTO_FREE char *file = xasprintf("%s" BUNDLE_SIGNATURE, archive);
+    AUTO(buf_clear) struct buf manifest = BUF_INIT;
     struct err why = { 0 };
     int ret = buf_read_unlinked(&manifest, path, BUNDLE_MANIFEST_MAX, e);
     bool passed;
@@ -144,8 +143,6 @@ static int check_signature(struct verify *v, const char *archive, struct err *e)
         passed = bundle_check_signature(file, signer, &manifest, &why) == 0;
         add_check(v, "signature", file, passed, passed ? signer : why.text);
     }
-    buf_clear(&manifest);
-    FREE(path, file);
     return ret;
 }
 
@@ -154,7 +151,7 @@ static int check_signature(struct verify *v, const char *archive, struct err *e)
 static void check_report(struct verify *v, const char *path, const char *name)
 {
     struct claims_check k;
-    struct buf words = BUF_INIT;
+    AUTO(buf_clear) struct buf words = BUF_INIT;
     struct err e = { 0 };
     bool passed;
 
@@ -165,14 +162,13 @@ static void check_report(struct verify *v, const char *path, const char *name)
              claims_check_judge(&k, &words, &e) == 0;
     add_check(v, "claims", name, passed, passed ? words.s : e.text);
     table_clear(&k.table);
-    buf_clear(&words);
 }
 
 /* Check the numbers of all reports, which say where each comes from. */
 static int check_claims(struct verify *v, struct err *e)
 {
-    char *files = path_join(v->folder, "files");
-    struct file_tree f = { 0 };
+    AUTO_FREE char *files = path_join(v->folder, "files");
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     const int ret = file_tree_list(&f, files, v->folder, e);
 
     v->end = clock_mono() + STAMPED_SECS;
@@ -182,8 +178,6 @@ static int check_claims(struct verify *v, struct err *e)
         if (str_ends(name, ".md") || str_ends(name, ".tex"))
             check_report(v, f.file[i].whole, name);
     }
-    file_tree_clear(&f);
-    free(files);
     return ret;
 }
 
@@ -211,11 +205,11 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
                                      "--challenge",
                                      challenge,
                                      NULL };
-        struct buf out = BUF_INIT, said = BUF_INIT;
+        AUTO(buf_clear) struct buf out = BUF_INIT, said = BUF_INIT;
         struct spawn s = { .out = &out, .words = &said };
         struct err why = { 0 };
         const bool passed = spawn_run(argv, &s, &why) == 0;
-        char *words = spawn_last_line(&said, "gtrain");
+        AUTO_FREE char *words = spawn_last_line(&said, "gtrain");
 
         if (s.status != err_status(ERR_MISSING) ||
             !strstr(words, "cannot tell")) {
@@ -224,9 +218,6 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
             add_row(v, "replay", r->name, "unknown", MARK_WARN, words);
             v->unknown++;
         }
-        free(words);
-        buf_clear(&out);
-        buf_clear(&said);
     }
     free(program);
     return 0;
@@ -235,15 +226,14 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
 static void add_checkpoint(void *arg, const struct fsck_finding *f)
 {
     struct verify *v = arg;
-    char *of = xasprintf("%s of %s", f->file, f->name);
+    AUTO_FREE char *of = xasprintf("%s of %s", f->file, f->name);
 
     add_check(v, "checkpoint", of, false, f->what);
-    free(of);
 }
 
 static int check_runs(struct verify *v, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = runs_load(&runs, v->store, 0, e);
 
     for (size_t i = 0; i < runs.n && ret == 0; i++) {
@@ -257,7 +247,6 @@ static int check_runs(struct verify *v, struct err *e)
         ret = err_open(e, "cannot enter %s", v->data);
     if (ret == 0 && replay)
         ret = replay_runs(v, &runs, e);
-    runs_free(&runs);
     return ret;
 }
 

@@ -37,9 +37,9 @@ static void add_curve(struct buf *b, const struct series *s, size_t max_width)
     static const char *const plain[] = { "_", ".", "-", "=", "*", "#" };
     const bool utf8 = utf8_locale();
     const size_t levels = utf8 ? 8 : 6;
-    double *sum = xcalloc(width, sizeof *sum);
-    size_t *finite = xcalloc(width, sizeof *finite);
-    size_t *points = xcalloc(width, sizeof *points);
+    AUTO_FREE double *sum = xcalloc(width, sizeof *sum);
+    AUTO_FREE size_t *finite = xcalloc(width, sizeof *finite);
+    AUTO_FREE size_t *points = xcalloc(width, sizeof *points);
     double lowest = (double)INFINITY, highest = -(double)INFINITY;
 
     for (size_t i = 0; i < s->n; i++) {
@@ -72,7 +72,6 @@ static void add_curve(struct buf *b, const struct series *s, size_t max_width)
         else
             buf_str(b, utf8 ? blocks[level] : plain[level]);
     }
-    FREE(sum, finite, points);
 }
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
@@ -146,7 +145,7 @@ static int list_columns(struct columns *c, const struct runs *runs,
 static void add_title(struct buf *out, size_t runs, const char *metric,
                       size_t width)
 {
-    struct buf title = BUF_INIT;
+    AUTO(buf_clear) struct buf title = BUF_INIT;
     char now[32];
 
     buf_printf(&title, "%s  %s, %zu runs%s%s", clock_text(now, clock_wall_ms()),
@@ -157,7 +156,6 @@ static void add_title(struct buf *out, size_t runs, const char *metric,
     else
         buf_str(out, title.s);
     buf_char(out, '\n');
-    buf_clear(&title);
 }
 
 static void fill_table(struct table *t, const struct columns *c,
@@ -182,9 +180,9 @@ static void fill_table(struct table *t, const struct columns *c,
 static int draw_table(struct buf *out, int n, char **words, bool color,
                       struct err *e)
 {
-    struct table t = TABLE_INIT("");
-    struct runs runs = { 0 };
-    struct columns c = { 0 }, defaults = { 0 };
+    AUTO(table_clear) struct table t = TABLE_INIT("");
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO(columns_clear) struct columns c = { 0 }, defaults = { 0 };
     int rows, width, ret;
 
     pager_screen(&rows, &width);
@@ -199,10 +197,6 @@ static int draw_table(struct buf *out, int n, char **words, bool color,
         fill_table(&t, &c, &runs, runs.n > most ? runs.n - most : 0, metric);
         table_format(&t, TABLE_ALIGNED, true, color, (size_t)width, out);
     }
-    table_clear(&t);
-    columns_clear(&c);
-    columns_clear(&defaults);
-    runs_free(&runs);
     return ret;
 }
 
@@ -283,7 +277,7 @@ static int keep_watching(struct alert_list *a, int n, char **words, bool live,
                          struct err *e)
 {
     const bool color = table_color(&style, STDOUT_FILENO);
-    struct buf picture = BUF_INIT;
+    AUTO(buf_clear) struct buf picture = BUF_INIT;
     int ret = 0;
 
     for (int i = 0; (!count || i < count) && !sig_caught(); i++) {
@@ -301,7 +295,6 @@ static int keep_watching(struct alert_list *a, int n, char **words, bool live,
         if ((count && i + 1 == count) || !wait_for_next(every, live))
             break;
     }
-    buf_clear(&picture);
     return ret;
 }
 

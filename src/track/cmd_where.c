@@ -38,15 +38,12 @@ static int print_command(const struct run_info *r, struct err *e)
 
 static int cmd_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
-    int ret;
+    AUTO(runs_free) struct runs runs = { 0 };
 
     if (track_check_args(argc, argv, 0, 1, e) < 0 ||
         track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
         return -1;
-    ret = print_command(runs.run, e);
-    runs_free(&runs);
-    return ret;
+    return print_command(runs.run, e);
 }
 
 const struct cmd cmd_cmd = {
@@ -64,7 +61,7 @@ static const struct opt where_opts[] = { TRACK_OPT_ROOT, { 0 } };
 
 static int print_store(struct err *e)
 {
-    struct buf word = BUF_INIT; /* the path for a shell */
+    AUTO(buf_clear) struct buf word = BUF_INIT; /* the path for a shell */
     char *path;
     int ret;
 
@@ -89,15 +86,13 @@ static int print_store(struct err *e)
         "To send them to Weights & Biases:\n    gtrack push --root %s --to "
         "wandb\n",
         path, word.s, word.s, word.s, word.s);
-    buf_clear(&word);
     free(path);
     return ret;
 }
 
 static int where_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
-    int ret;
+    AUTO(runs_free) struct runs runs = { 0 };
 
     if (track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
@@ -105,9 +100,7 @@ static int where_main(int argc, char **argv, struct err *e)
         return print_store(e);
     if (track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
         return -1;
-    ret = pager_print(e, "%s\n", runs.run[0].folder);
-    runs_free(&runs);
-    return ret;
+    return pager_print(e, "%s\n", runs.run[0].folder);
 }
 
 const struct cmd cmd_where = {

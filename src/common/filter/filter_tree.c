@@ -61,7 +61,7 @@ static int quoted(struct lexer *l, struct buf *out, struct err *e)
 static int name(struct lexer *l, struct err *e)
 {
     const bool text = l->text[l->at] == '\'';
-    struct buf whole = BUF_INIT;
+    AUTO(buf_clear) struct buf whole = BUF_INIT;
     struct lexeme *t = &l->lexeme;
     size_t dot = 0, pieces = 0;
     bool bare = false, found = false;
@@ -93,7 +93,6 @@ static int name(struct lexer *l, struct err *e)
     t->text = arena_strndup(l->mem, whole.s, whole.len);
     t->entity = found ? arena_strndup(l->mem, whole.s, dot) : NULL;
     t->key = found ? t->text + dot + 1 : t->text;
-    buf_clear(&whole);
     return ret;
 }
 

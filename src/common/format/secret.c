@@ -2,7 +2,6 @@
 #include "common/format/secret.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -124,7 +123,7 @@ static bool is_harmless(const struct secret_name *name, const char *value,
 {
     static const char *const words[] = { "true", "false",  "none", "null",
                                          "***",  "bearer", "basic" };
-    char *text = xstrndup(value, n);
+    AUTO_FREE char *text = xstrndup(value, n);
     double number;
     bool harmless = n == 0 || *text == '$';
 
@@ -132,7 +131,6 @@ static bool is_harmless(const struct secret_name *name, const char *value,
         harmless |= strcasecmp(text, words[i]) == 0;
     harmless |= name->weak && (*text == '/' || *text == '.' || *text == '~' ||
                                *text == '<' || num_real(text, &number));
-    free(text);
     return harmless;
 }
 
@@ -262,12 +260,11 @@ static const char *url_secret(const char *text, const char *at, size_t *len)
 static bool names_hash(const char *text, const char *at)
 {
     const char *from = at - text > 24 ? at - 24 : text;
-    char *before = xstrndup(from, (size_t)(at - from));
+    AUTO_FREE char *before = xstrndup(from, (size_t)(at - from));
     bool found = at > text && (at[-1] == '@' || at[-1] == '/');
 
     for (size_t i = 0; i < sizeof hashes / sizeof hashes[0]; i++)
         found |= strcasestr(before, hashes[i]) != NULL;
-    free(before);
     return found;
 }
 
@@ -308,7 +305,7 @@ static bool follows_colon(const char *from, const char *at)
 static void mask(struct buf *out, const char *before, const char *what,
                  bool by_names)
 {
-    char *text = xasprintf("%s %s", before, what);
+    AUTO_FREE char *text = xasprintf("%s %s", before, what);
     const char *at = text + strlen(before) + 1;
 
     while (*at) {
@@ -332,7 +329,6 @@ static void mask(struct buf *out, const char *before, const char *what,
             at += n ? n : 1;
         }
     }
-    free(text);
 }
 
 void secret_mask(struct buf *out, const char *text)
@@ -354,12 +350,11 @@ void secret_mask_named(struct buf *out, const char *name, const char *value)
 
 bool secret_is_named(const char *name, const char *value)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     bool secret;
 
     secret_mask_named(&b, name, value);
     secret = strcmp(b.s, value) != 0;
-    buf_clear(&b);
     return secret;
 }
 
@@ -372,7 +367,7 @@ void secret_mask_command(struct buf *out, int argc, char *const *argv)
         const size_t n = name_length(argv[i]);
         const struct secret_name *own = find_name(argv[i], n);
         const size_t colon = strcspn(argv[i], ":");
-        struct buf b = BUF_INIT;
+        AUTO(buf_clear) struct buf b = BUF_INIT;
 
         buf_str(out, i ? " " : "");
         if ((rule || user) && strcmp(argv[i], "--") == 0) {
@@ -399,6 +394,5 @@ void secret_mask_command(struct buf *out, int argc, char *const *argv)
         buf_shell_short(out, b.s);
         rule = argv[i][0] == '-' && !argv[i][n] ? own : NULL;
         user = is_user_option(argv[i], strlen(argv[i]));
-        buf_clear(&b);
     }
 }

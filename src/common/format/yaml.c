@@ -218,13 +218,12 @@ int yaml_parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
 int yaml_load(struct yaml *y, struct arena *mem, const char *path,
               enum path_links links, bool deep, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret =
         buf_read_open(&text, path_open(path, links, e), path, YAML_MAX, e);
 
     if (ret == 0 && yaml_parse(y, mem, text.s, text.len, deep, e) < 0)
         ret = err_wrap(e, "%s", path);
-    buf_clear(&text);
     return ret;
 }
 

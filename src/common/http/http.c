@@ -123,7 +123,7 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
 {
     struct http_transfer *t = arg;
     struct http_reply *r = t->reply;
-    char *line = xstrndup(data, n);
+    AUTO_FREE char *line = xstrndup(data, n);
     const char *value;
 
     (void)one;
@@ -145,7 +145,6 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
     } else if ((value = header_value(line, "ratelimit-reset"))) {
         r->rate_reset = header_number(value);
     }
-    free(line);
     return n;
 }
 
@@ -339,10 +338,9 @@ static struct curl_slist *make_headers(const struct http_transfer *t)
     for (; h && *h; h++)
         list = libcurl()->slist_append(list, *h);
     if (t->call->from + t->done > 0 && tag) {
-        char *line = xasprintf("If-Range: %s", tag);
+        AUTO_FREE char *line = xasprintf("If-Range: %s", tag);
 
         list = libcurl()->slist_append(list, line);
-        free(line);
     }
     return list;
 }

@@ -225,7 +225,7 @@ bool cores_places(const struct cores *c, int rank, int ranks, struct buf *out)
 
 bool cores_place(int rank, int ranks)
 {
-    struct buf places = BUF_INIT;
+    AUTO(buf_clear) struct buf places = BUF_INIT;
     struct cores c;
     bool placed;
 
@@ -243,7 +243,6 @@ bool cores_place(int rank, int ranks)
         snprintf(threads, sizeof threads, "%d", c.threads / ranks);
         setenv("OMP_NUM_THREADS", threads, 0);
     }
-    buf_clear(&places);
     return placed;
 }
 
@@ -278,7 +277,7 @@ static void *run(void *arg)
 
 void threads_run(void (*work)(void *), void *part, size_t size, int n)
 {
-    struct thread *thread = xcalloc((size_t)n, sizeof *thread);
+    AUTO_FREE struct thread *thread = xcalloc((size_t)n, sizeof *thread);
 
     for (int i = 0; i < n; i++) {
         struct thread *t = &thread[i];
@@ -293,7 +292,6 @@ void threads_run(void (*work)(void *), void *part, size_t size, int n)
         else
             run(&thread[i]);
     }
-    free(thread);
 }
 
 int threads_start(pthread_t *thread, void *(*work)(void *), void *arg)

@@ -227,12 +227,12 @@ void usage_disk(double *read, double *written)
  * Python's modules have none, and there are many. */
 static int library(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    char *real = info->dlpi_name[0] ? realpath(info->dlpi_name, NULL) : NULL;
+    AUTO_FREE char *real =
+        info->dlpi_name[0] ? realpath(info->dlpi_name, NULL) : NULL;
 
     (void)size;
     if (real && !strstr(real, ".cpython-"))
         buf_printf(arg, " %s", path_name(real));
-    free(real);
     return 0;
 }
 

@@ -147,14 +147,13 @@ void emit_text(struct emit *o, const char *key, const char *value)
 
 void emit_printf(struct emit *o, const char *key, const char *fmt, ...)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     va_list ap;
 
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     emit_text(o, key, text.s);
-    buf_clear(&text);
 }
 
 void emit_int(struct emit *o, const char *key, int64_t value)

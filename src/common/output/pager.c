@@ -91,29 +91,23 @@ int pager_text(const char *text, size_t n, bool pager, struct err *e)
 
 int pager_data(const char *text, size_t n, struct err *e)
 {
-    struct buf out = BUF_INIT;
-    int ret;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
 
     if (!isatty(STDOUT_FILENO))
         return pager_text(text, n, false, e);
     utf8_visible_lines(&out, text, n);
-    ret = pager_text(out.s, out.len, false, e);
-    buf_clear(&out);
-    return ret;
+    return pager_text(out.s, out.len, false, e);
 }
 
 int pager_print(struct err *e, const char *fmt, ...)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     va_list ap;
-    int ret;
 
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    ret = pager_data(text.s, text.len, e);
-    buf_clear(&text);
-    return ret;
+    return pager_data(text.s, text.len, e);
 }
 
 size_t pager_whole(const char *text, size_t n)

@@ -115,7 +115,7 @@ static void draw(const struct progress *p)
     char bar[BAR * 4 + 1] = "", left[NUM_TEXT] = "", head[64];
     const double secs = seconds_left(p);
     const int wide = columns();
-    struct buf text = BUF_INIT; /* which may name foreign files */
+    AUTO(buf_clear) struct buf text = BUF_INIT; /* may name foreign files */
     int room;
 
     utf8_visible(&text, p->text);
@@ -131,7 +131,6 @@ static void draw(const struct progress *p)
             p->total ? "▏" : "", head, fitting(text.s, room), text.s,
             secs >= 0 ? "  left " : "", left);
     fflush(stderr);
-    buf_clear(&text);
 }
 
 static void line(const struct progress *p)

@@ -52,14 +52,13 @@ void table_text(struct table *t, const char *s)
 
 void table_printf(struct table *t, const char *fmt, ...)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     va_list ap;
 
     va_start(ap, fmt);
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
     table_text(t, b.s);
-    buf_clear(&b);
 }
 
 void table_int(struct table *t, int64_t n)
@@ -244,19 +243,16 @@ static size_t line_width(void)
 int table_print(const struct table *t, const struct table_style *s,
                 struct err *e)
 {
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
     const int form = table_form(s, e);
-    int ret;
 
     if (form < 0)
         return -1;
     table_format(t, (enum table_form)form, !s->no_header,
                  form == TABLE_ALIGNED && table_color(s, STDOUT_FILENO),
                  line_width(), &out);
-    ret = form == TABLE_ALIGNED ? pager_text(out.s, out.len, !s->no_pager, e)
-                                : pager_data(out.s, out.len, e);
-    buf_clear(&out);
-    return ret;
+    return form == TABLE_ALIGNED ? pager_text(out.s, out.len, !s->no_pager, e)
+                                 : pager_data(out.s, out.len, e);
 }
 
 int table_finish(struct table *t, int ret, const struct table_style *s,
@@ -371,8 +367,8 @@ static void write_separated(const struct table *t, enum table_form form,
         : form == TABLE_CSV_SAFE ? table_csv_safe
                                  : table_tsv_text;
     const size_t rows = table_rows(t);
-    bool *spread = xcalloc(t->n_columns, sizeof *spread);
-    struct buf text = BUF_INIT;
+    AUTO_FREE bool *spread = xcalloc(t->n_columns, sizeof *spread);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     for (size_t j = 0; j < t->n_columns; j++)
         spread[j] = has_spread(t, j);
@@ -392,8 +388,6 @@ static void write_separated(const struct table *t, enum table_form form,
         }
         buf_char(out, '\n');
     }
-    buf_clear(&text);
-    free(spread);
 }
 
 /* ---- JSON ---- */

@@ -163,8 +163,8 @@ void table_markdown_text(struct buf *b, const char *s)
 static void markdown(const struct table *t, bool header, struct buf *out)
 {
     const size_t rows = table_rows(t);
-    int *places = table_decimals(t);
-    struct buf text = BUF_INIT;
+    AUTO_FREE int *places = table_decimals(t);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     for (size_t j = 0; j < t->n_columns && header; j++) {
         buf_str(out, j ? " | " : "| ");
@@ -188,8 +188,6 @@ static void markdown(const struct table *t, bool header, struct buf *out)
         }
         buf_str(out, " |\n");
     }
-    buf_clear(&text);
-    free(places);
 }
 
 const char *table_latex(char c)
@@ -244,7 +242,7 @@ static void latex_number(struct buf *b, const char *s, bool bold)
 void table_cell_latex(struct buf *out, const struct table_cell *c, int places)
 {
     const bool bold = c->mark == MARK_BEST;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     switch (c->type) {
     case TABLE_NONE:
@@ -274,13 +272,12 @@ void table_cell_latex(struct buf *out, const struct table_cell *c, int places)
         put_latex(out, text.s);
         buf_str(out, bold ? "}" : "");
     }
-    buf_clear(&text);
 }
 
 static void latex(const struct table *t, bool header, struct buf *out)
 {
     const size_t rows = table_rows(t);
-    int *places = table_decimals(t);
+    AUTO_FREE int *places = table_decimals(t);
 
     buf_str(out, "\\begin{tabular}{");
     for (size_t j = 0; j < t->n_columns; j++)
@@ -299,7 +296,6 @@ static void latex(const struct table *t, bool header, struct buf *out)
         buf_str(out, " \\\\\n");
     }
     buf_str(out, "\\bottomrule\n\\end{tabular}\n");
-    free(places);
 }
 
 /* ---- aligned ---- */
@@ -324,7 +320,7 @@ struct layout {
 static void measure(const struct table *t, bool color, struct layout *l)
 {
     const size_t rows = table_rows(t) + 1;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     l->text = xcalloc(rows * t->n_columns, sizeof *l->text);
     l->width = xcalloc(t->n_columns, sizeof *l->width);
@@ -355,7 +351,6 @@ static void measure(const struct table *t, bool color, struct layout *l)
             l->width[j] = w > l->width[j] ? w : l->width[j];
         }
     }
-    buf_clear(&b);
 }
 
 static size_t total_width(const struct layout *l)
@@ -448,7 +443,7 @@ static void put_cell(const struct layout *l, size_t column, const char *s,
 {
     const size_t room = l->width[column], w = utf8_width(s);
     const bool last = column + 1 == l->n;
-    struct buf cut = BUF_INIT;
+    AUTO(buf_clear) struct buf cut = BUF_INIT;
     size_t pad;
 
     if (w > room)
@@ -466,7 +461,6 @@ static void put_cell(const struct layout *l, size_t column, const char *s,
         buf_printf(out, "%*s", (int)pad, "");
     if (!last)
         buf_printf(out, "%*s", GAP, "");
-    buf_clear(&cut);
 }
 
 static bool is_empty(const struct table *t, size_t column)
@@ -483,7 +477,7 @@ static void name_hidden(const struct table *t, size_t shown, size_t width,
                         struct buf *out)
 {
     const char *hint = t->hint ? t->hint : "--csv shows them";
-    struct buf names = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT;
     size_t named = 0, hidden = t->n_columns - shown;
 
     while (hidden && is_empty(t, shown + hidden - 1))
@@ -502,7 +496,6 @@ static void name_hidden(const struct table *t, size_t shown, size_t width,
     if (named < hidden)
         buf_printf(out, " and %zu more", hidden - named);
     buf_printf(out, "; %s)\n", hint);
-    buf_clear(&names);
 }
 
 static void aligned(const struct table *t, bool header, bool color,

@@ -133,12 +133,11 @@ static bool is_geometric(const double *v, size_t n)
 
 bool axis_geometric(const double *values, size_t n)
 {
-    double *sorted = xcalloc(n + 1, sizeof *sorted);
+    AUTO_FREE double *sorted = xcalloc(n + 1, sizeof *sorted);
     bool geometric;
 
     memcpy(sorted, values, n * sizeof *sorted);
     geometric = is_geometric(sorted, num_unique(sorted, n));
-    free(sorted);
     return geometric;
 }
 

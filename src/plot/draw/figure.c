@@ -135,7 +135,7 @@ struct mark *panel_mark(struct panel *p, enum mark_type type, double x,
 
 void figure_note(struct figure *f, const char *fmt, ...)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     bool known = false;
     va_list ap;
 
@@ -146,7 +146,6 @@ void figure_note(struct figure *f, const char *fmt, ...)
         known = known || strcmp(f->note[i], b.s) == 0;
     if (!known)
         APPEND(f->note, f->n_notes, f->note_room) = arena_strdup(&f->mem, b.s);
-    buf_clear(&b);
 }
 
 void figure_line(struct figure *f, const char *text)
@@ -216,7 +215,7 @@ static void curve_names(const struct panel *p, const struct curve *c,
 static void curve_data(const struct panel *p, const struct curve *c,
                        struct buf *b)
 {
-    struct buf names = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT;
 
     curve_names(p, c, &names);
     for (size_t j = 0; j < c->n; j++) {
@@ -229,7 +228,6 @@ static void curve_data(const struct panel *p, const struct curve *c,
         }
         buf_str(b, c->lo ? "\n" : "\t\t\n");
     }
-    buf_clear(&names);
 }
 
 static void heat_data(const struct panel *p, struct buf *b)
@@ -274,7 +272,7 @@ static void hash_numbers(struct sha256 *h, const double *v, size_t n)
 
 void figure_hash(const struct figure *f, char out[SHA256_TEXT])
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     struct sha256 h;
 
     sha256_init(&h);
@@ -297,7 +295,6 @@ void figure_hash(const struct figure *f, char out[SHA256_TEXT])
     }
     sha256_add(&h, text.s, text.len);
     sha256_text(&h, out);
-    buf_clear(&text);
 }
 
 /* ---- colours ------------------------------------------------------------- */

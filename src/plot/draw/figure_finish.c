@@ -239,7 +239,7 @@ static bool covers(const struct panel *p, const struct curve *a,
 static void note_alike(struct figure *f, const struct panel *p)
 {
     enum { MOST = 3 };
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     size_t n = 0, one = 0;
 
     for (size_t i = 1; i < p->n_curves; i++) {
@@ -265,7 +265,6 @@ static void note_alike(struct figure *f, const struct panel *p)
         figure_note(f, "Curves that coincide%s%s: %s.",
                     f->n_panels > 1 && p->title ? " in " : "",
                     f->n_panels > 1 && p->title ? p->title : "", b.s);
-    buf_clear(&b);
 }
 
 /* Where points are too close for a marker each, only every Nth has one. */
@@ -319,7 +318,7 @@ static const char *shorten(struct figure *f, const char *text, double columns)
 {
     const size_t most = (size_t)fmax(columns, 8);
     const char *tail = text ? strrchr(text, ',') : NULL;
-    struct buf head = BUF_INIT, b = BUF_INIT;
+    AUTO(buf_clear) struct buf head = BUF_INIT, b = BUF_INIT;
 
     if (!text || utf8_width(text) <= most)
         return text;
@@ -329,8 +328,6 @@ static const char *shorten(struct figure *f, const char *text, double columns)
     utf8_cut(&b, head.s, most - utf8_width(tail));
     buf_str(&b, tail);
     text = arena_strdup(&f->mem, b.s);
-    buf_clear(&head);
-    buf_clear(&b);
     return text;
 }
 

@@ -272,14 +272,13 @@ static const char *gnuplot_path(void)
 bool gnuplot_found(char version[16])
 {
     const char *const argv[] = { gnuplot_path(), "--version", NULL };
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
     struct spawn s = { .out = &out, .quiet = true, .secs = 10 };
     const bool found = spawn_run(argv, &s, ERR_IGNORED) == 0;
 
     version[0] = '\0';
     if (found && sscanf(out.s, "gnuplot %15s", version) != 1)
         version[0] = '\0';
-    buf_clear(&out);
     return found;
 }
 
@@ -316,7 +315,7 @@ static int run_gnuplot(const char *text, size_t len,
 {
     /* without its name, gnuplot would read single bytes */
     const char *const argv[] = { gnuplot_path(), "-d", "/dev/stdin", NULL };
-    struct buf words = BUF_INIT;
+    AUTO(buf_clear) struct buf words = BUF_INIT;
     struct spawn s = { .in = text,
                        .in_len = len,
                        .out = image,
@@ -328,7 +327,6 @@ static int run_gnuplot(const char *text, size_t len,
         explain_failure(form, &words, e);
     else if (strstr(words.s, "rror") || strstr(words.s, "invalid"))
         ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot said: %.300s", words.s);
-    buf_clear(&words);
     return ret;
 }
 
@@ -337,11 +335,10 @@ static int run_gnuplot(const char *text, size_t len,
 static void comment_notes(const struct figure *f, struct buf *b)
 {
     for (size_t i = 0; i < f->n_notes; i++) {
-        struct buf clean = BUF_INIT;
+        AUTO(buf_clear) struct buf clean = BUF_INIT;
 
         utf8_visible(&clean, f->note[i]);
         buf_printf(b, "%% %s\n", clean.s);
-        buf_clear(&clean);
     }
     if (f->stamp)
         buf_printf(b, "%% %s\n", f->stamp);
@@ -394,7 +391,8 @@ static void replace_between(struct buf *b, const char *from, const char *to,
 static void own_title(const struct figure *f, const struct gnuplot_form *form,
                       struct buf *image)
 {
-    struct buf text = BUF_INIT, clean = BUF_INIT, title = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT, clean = BUF_INIT;
+    AUTO(buf_clear) struct buf title = BUF_INIT;
 
     describe(f, &text);
     utf8_visible(&clean, text.len ? text.s : "gplot");
@@ -403,16 +401,13 @@ static void own_title(const struct figure *f, const struct gnuplot_form *form,
         replace_between(image, "<title>", "</title>", title.s);
     else if (strcmp(form->name, "tikz") == 0)
         replace_between(image, "%% generated with", "\n\\path", "");
-    buf_clear(&text);
-    buf_clear(&clean);
-    buf_clear(&title);
 }
 
 int gnuplot_draw(const struct figure *f, size_t n,
                  const struct gnuplot_form *form, struct buf *image,
                  struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     size_t before;
     int ret;
 
@@ -425,7 +420,6 @@ int gnuplot_draw(const struct figure *f, size_t n,
         ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot wrote nothing");
     if (ret == 0)
         own_title(f, form, image);
-    buf_clear(&text);
     return ret;
 }
 

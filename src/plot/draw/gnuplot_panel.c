@@ -5,7 +5,6 @@
 #include "plot/draw/gnuplot_text.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -118,12 +117,11 @@ static void draw_y_label(struct script *s, const struct axis *y,
     const char *unit = strstr(y->shown, " (");
     const bool fits =
         layout_em_y(s->fig, 0.5 * (double)utf8_width(y->shown)) < 1.2 * high;
-    char *text = xstrndup(y->shown, fits || !unit ? strlen(y->shown)
-                                                  : (size_t)(unit - y->shown));
+    AUTO_FREE char *text = xstrndup(
+        y->shown, fits || !unit ? strlen(y->shown) : (size_t)(unit - y->shown));
 
     gnuplot_label(s, text, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
                   "center rotate by 90", 1, s->pal->text);
-    free(text);
 }
 
 static void draw_axes(struct script *s, const struct panel *p,

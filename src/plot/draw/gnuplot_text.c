@@ -77,7 +77,7 @@ static bool ask_fontconfig(int32_t code)
 {
     char charset[32];
     const char *const argv[] = { "fc-list", charset, "family", NULL };
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
     struct spawn s = { .out = &out, .quiet = true, .secs = 10 };
     bool have;
 
@@ -86,7 +86,6 @@ static bool ask_fontconfig(int32_t code)
     if (!have)
         log_warn("no installed font has U+%04X; '?' is drawn instead",
                  (unsigned)code);
-    buf_clear(&out);
     return have;
 }
 
@@ -117,7 +116,8 @@ static bool glyphs_have(struct glyphs *g, int32_t code)
  * between double quotes, because gnuplot takes '' there for an empty text. */
 void gnuplot_quote(struct script *s, const char *text)
 {
-    struct buf clean = BUF_INIT, shown = BUF_INIT, tex = BUF_INIT;
+    AUTO(buf_clear) struct buf clean = BUF_INIT, shown = BUF_INIT;
+    AUTO(buf_clear) struct buf tex = BUF_INIT;
     const char *from;
     size_t quotes;
 
@@ -146,9 +146,6 @@ void gnuplot_quote(struct script *s, const char *text)
         buf_char(s->b, *from);
     }
     buf_char(s->b, '\'');
-    buf_clear(&clean);
-    buf_clear(&shown);
-    buf_clear(&tex);
 }
 
 void gnuplot_font(struct script *s, double factor)

@@ -54,7 +54,7 @@ static void write_theme(struct emit *o, enum theme t)
  * has those of parts that are a quarter of the ones before. */
 static void write_finer(struct emit *o, const struct axis *a, int levels)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct axis fine;
     int parts = 1;
 
@@ -74,7 +74,6 @@ static void write_finer(struct emit *o, const struct axis *a, int levels)
         emit_array_end(o);
     }
     emit_array_end(o);
-    arena_clear(&mem);
 }
 
 void json_axis(struct emit *o, const char *key, const struct axis *a, int finer)

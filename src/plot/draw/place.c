@@ -5,7 +5,6 @@
 #include "plot/draw/figure_finish.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 #include "common/num.h"
@@ -189,14 +188,11 @@ static bool find_free(struct panel *p, const struct grid *g, size_t cols)
 static bool find_inside(struct figure *f, struct panel *p, struct box plot)
 {
     const size_t n = p->n_entries - legend_first(p);
-    struct grid *g = xmalloc(sizeof *g);
-    bool found;
+    AUTO_FREE struct grid *g = xmalloc(sizeof *g);
 
     grid_fill(g, f, p, &plot);
-    found = find_free(p, g, 1) || (n > 1 && find_free(p, g, n)) ||
-            (n > 3 && find_free(p, g, (n + 1) / 2));
-    free(g);
-    return found;
+    return find_free(p, g, 1) || (n > 1 && find_free(p, g, n)) ||
+           (n > 3 && find_free(p, g, (n + 1) / 2));
 }
 
 /* Leave room above the curves, as little as is needed. */
@@ -371,7 +367,7 @@ static bool find_place(struct figure *f, struct panel *p, size_t panel)
     static const double size[][2] = {
         { 0.72, 0.62 }, { 0.64, 0.56 }, { 0.56, 0.5 }, { 0.5, 0.46 }
     };
-    struct grid *g = xmalloc(sizeof *g);
+    AUTO_FREE struct grid *g = xmalloc(sizeof *g);
     struct layout l;
     bool found = false;
 
@@ -382,7 +378,6 @@ static bool find_place(struct figure *f, struct panel *p, size_t panel)
              axis_place(&p->y, p->inset_y.hi));
     for (size_t i = 0; i < sizeof size / sizeof size[0] && !found; i++)
         found = find_size(p, g, size[i][0], size[i][1]);
-    free(g);
     return found;
 }
 

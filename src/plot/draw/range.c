@@ -308,7 +308,7 @@ static double raw_room(const struct figure *f, double smoothed, double raw)
 static void y_range(struct figure *f, struct panel *p, bool right)
 {
     struct axis *y = right ? &p->y2 : &p->y, x = p->x;
-    struct sample *s = xmalloc(sizeof *s);
+    AUTO_FREE struct sample *s = xmalloc(sizeof *s);
     double lo, hi, single_lo, single_hi, span, most;
     bool whole, log_scale;
 
@@ -344,12 +344,11 @@ static void y_range(struct figure *f, struct panel *p, bool right)
         note_cut(f, p, right, &x, s, y->hi, single_hi);
         note_cut(f, p, right, &x, s, y->lo, single_lo);
     }
-    free(s);
 }
 
 static void inset_range(const struct figure *f, struct panel *p)
 {
-    struct sample *s = xmalloc(sizeof *s);
+    AUTO_FREE struct sample *s = xmalloc(sizeof *s);
     double lo, hi, single_lo, single_hi, room;
 
     p->inset_x = p->x;
@@ -366,7 +365,6 @@ static void inset_range(const struct figure *f, struct panel *p)
     room = raw_room(f, hi - lo, single_hi - single_lo);
     axis_range(&p->inset_y, fmin(lo, fmax(lo - room, single_lo)),
                fmax(hi, fmin(hi + room, single_hi)), 0.05);
-    free(s);
 }
 
 void range_choose(struct figure *f, struct panel *p)

@@ -65,7 +65,7 @@ static struct cell *screen_cell(struct screen *s, int x, int y)
 static void screen_text(struct screen *s, int x, int y, const char *text,
                         const uint32_t *rgb)
 {
-    struct buf clean = BUF_INIT;
+    AUTO(buf_clear) struct buf clean = BUF_INIT;
     const char *from;
 
     utf8_visible(&clean, text);
@@ -84,7 +84,6 @@ static void screen_text(struct screen *s, int x, int y, const char *text,
         if (utf8_width(one) == 2 && (c = screen_cell(s, x - 1, y)))
             *c = (struct cell){ .code = -1 };
     }
-    buf_clear(&clean);
 }
 
 /* A character, unless something is there already. */
@@ -606,7 +605,7 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
 static void print_note(const char *note, const struct term_look *look,
                        struct buf *out)
 {
-    struct buf clean = BUF_INIT, shown = BUF_INIT;
+    AUTO(buf_clear) struct buf clean = BUF_INIT, shown = BUF_INIT;
     const char *s;
 
     utf8_visible(&clean, note);
@@ -618,8 +617,6 @@ static void print_note(const char *note, const struct term_look *look,
         buf_printf(out, "%.*s\n", (int)len, s);
         s += len;
     }
-    buf_clear(&clean);
-    buf_clear(&shown);
 }
 
 void term_draw(const struct figure *f, const struct term_look *look,

@@ -66,7 +66,7 @@ static enum alert_format format_of(const struct alert *a)
 static void write_plain(enum alert_format format, const char *message,
                         struct buf *out)
 {
-    struct buf line = BUF_INIT;
+    AUTO(buf_clear) struct buf line = BUF_INIT;
 
     utf8_visible(&line, message);
     for (const char *s = line.s; *s; s++) {
@@ -77,7 +77,6 @@ static void write_plain(enum alert_format format, const char *message,
         else
             buf_char(out, *s);
     }
-    buf_clear(&line);
 }
 
 /* Slack and Discord: mentions in the text call nobody. */
@@ -153,8 +152,8 @@ static int send_webhook(struct alert *a, const struct run_info *r,
     static const char *const text[] = { "Content-Type: text/plain",
                                         "Title: gtrack", NULL };
     const enum alert_format format = format_of(a);
-    struct http_reply reply = HTTP_REPLY_INIT;
-    struct buf body = BUF_INIT, place = BUF_INIT;
+    AUTO(http_reply_clear) struct http_reply reply = HTTP_REPLY_INIT;
+    AUTO(buf_clear) struct buf body = BUF_INIT, place = BUF_INIT;
     struct http_call call = {
         .url = a->url.s,
         .header = format == ALERT_NTFY ? text : json,
@@ -173,9 +172,6 @@ static int send_webhook(struct alert *a, const struct run_info *r,
                 reply.status);
     else if (ret < 0)
         err_set(e, why.kind, "%s: no answer from the server", place.s);
-    http_reply_clear(&reply);
-    buf_clear(&place);
-    buf_clear(&body);
     return ret;
 }
 
@@ -202,10 +198,11 @@ static int send_mail(const struct alert *a, const struct run_info *r,
                      const char *message, struct err *e)
 {
     const char *argv[] = { "sendmail", "-i", "--", a->mail, NULL };
-    char *text = xasprintf("To: %s\nSubject: gtrack: %s\n"
-                           "Content-Type: text/plain; charset=utf-8\n\n"
-                           "%s\n\n%s\n",
-                           a->mail, r->id, message, r->folder);
+    AUTO_FREE char *text =
+        xasprintf("To: %s\nSubject: gtrack: %s\n"
+                  "Content-Type: text/plain; charset=utf-8\n\n"
+                  "%s\n\n%s\n",
+                  a->mail, r->id, message, r->folder);
     struct spawn s = { .in = text, .in_len = strlen(text), .secs = MOST_SECS };
     int ret = spawn_run(argv, &s, e);
 
@@ -214,20 +211,17 @@ static int send_mail(const struct alert *a, const struct run_info *r,
         argv[0] = "/usr/sbin/sendmail";
         ret = spawn_run(argv, &s, e);
     }
-    free(text);
     return ret;
 }
 
 static int send_alert(struct alert *a, const char *root,
                       const struct run_info *r, struct err *e)
 {
-    char *message = write_message(a, r);
-    const int ret = a->webhook   ? send_webhook(a, r, message, e)
-                    : a->command ? run_command(a, root, r, message, e)
-                                 : send_mail(a, r, message, e);
+    AUTO_FREE char *message = write_message(a, r);
 
-    free(message);
-    return ret;
+    return a->webhook   ? send_webhook(a, r, message, e)
+           : a->command ? run_command(a, root, r, message, e)
+                        : send_mail(a, r, message, e);
 }
 
 /* ---- beginning and end --------------------------------------------------- */
@@ -289,16 +283,13 @@ static bool is_raised(const struct run_info *r, const char *key)
 static int note_alert(const struct run_info *r, const struct alert_item *a,
                       const char *word, struct err *e)
 {
-    struct buf value = BUF_INIT;
+    AUTO(buf_clear) struct buf value = BUF_INIT;
     char now[32];
-    int ret;
 
     buf_printf(&value, "%s %s: %s; to ", word, clock_utc(now, clock_wall_ms()),
                a->alert.when);
     add_target(&a->alert, &value);
-    ret = edit_tag(r, a->key, value.s, e);
-    buf_clear(&value);
-    return ret;
+    return edit_tag(r, a->key, value.s, e);
 }
 
 /* A file in the run for each alert, since servers know no locks of folders. */
@@ -398,7 +389,7 @@ int alert_list_look(struct alert_list *l, const char *root,
 /* The tag that records the alert from one start to the next: alert.NAME. */
 static char *tag_key(const struct alert *a, const char *name)
 {
-    struct buf target = BUF_INIT;
+    AUTO(buf_clear) struct buf target = BUF_INIT;
     char text[SHA256_TEXT];
     struct sha256 h;
 
@@ -409,7 +400,6 @@ static char *tag_key(const struct alert *a, const char *name)
     sha256_add(&h, a->when, strlen(a->when) + 1);
     sha256_add(&h, target.s, target.len);
     sha256_text(&h, text);
-    buf_clear(&target);
     return xasprintf("alert.%.8s", text);
 }
 

@@ -23,7 +23,7 @@
 /* A store or a run that does not exist yet is no error. */
 static int look(struct alert_watch *w, bool *running, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = w->load(w->arg, &runs, e);
 
     *running = false;
@@ -33,7 +33,6 @@ static int look(struct alert_watch *w, bool *running, struct err *e)
         ret = alert_list_look(w->list, w->root, &runs, e);
     else
         ret = err_allow(ret, ERR_MISSING, e);
-    runs_free(&runs);
     return ret;
 }
 
@@ -71,14 +70,13 @@ int alert_watch(struct alert_watch *w, struct err *e)
 /* A reader at the other end of a pipe of the program waits for its end only. */
 static void close_others(int fd)
 {
-    struct path_list open;
+    AUTO(path_list_clear) struct path_list open = { 0 };
     int64_t other;
 
     path_list(&open, "/proc/self/fd", ERR_IGNORED);
     for (size_t i = 0; i < open.n; i++)
         if (num_int(open.name[i], &other) && other > 2 && other != fd)
             close((int)other);
-    path_list_clear(&open);
 }
 
 struct told {

@@ -288,7 +288,7 @@ static int64_t steps_of(const struct run_info *run,
 static int load_values(double *out, int64_t steps, const struct run_info *run,
                        const char *key, bool fill, struct err *e)
 {
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
 
     if (series_load(&s, run, key, 0, e) < 0)
         return -1;
@@ -303,7 +303,6 @@ static int load_values(double *out, int64_t steps, const struct run_info *run,
     for (int64_t i = steps - 1; fill && i > 0; i--)
         if (isnan(out[i - 1]))
             out[i - 1] = out[i];
-    series_free(&s);
     return 0;
 }
 
@@ -387,7 +386,7 @@ struct others {
 static void add_ratios(struct others *o, const struct loss_curve *c,
                        int64_t now)
 {
-    double *value = forecast_points(c, now, o->points);
+    AUTO_FREE double *value = forecast_points(c, now, o->points);
 
     for (int k = 0; k < o->points; k++) {
         const int64_t step = step_of_point(now, c->steps, k, o->points);
@@ -396,7 +395,6 @@ static void add_ratios(struct others *o, const struct loss_curve *c,
         if (actual > 0 && value[k] > 0 && o->n[k] < OTHERS_MAX)
             o->ratio[k * OTHERS_MAX + o->n[k]++] = actual / value[k];
     }
-    free(value);
 }
 
 static void add_other(struct others *o, const struct run_info *run,
@@ -445,7 +443,7 @@ static double worst_end(const struct run_forecast *f,
 static void add_points(struct run_forecast *f, const struct loss_curve *c,
                        struct others *o, double most)
 {
-    double *value = forecast_points(c, f->now, o->points);
+    AUTO_FREE double *value = forecast_points(c, f->now, o->points);
 
     f->point = xcalloc((size_t)o->points, sizeof *f->point);
     for (int k = 0; k < o->points && isfinite(value[k]); k++)
@@ -454,7 +452,6 @@ static void add_points(struct run_forecast *f, const struct loss_curve *c,
             find_interval(value[k], o->ratio + k * OTHERS_MAX, o->n[k], most),
             o->n[k],
         };
-    free(value);
 }
 
 static int forecast_curve(struct run_forecast *f,
@@ -574,8 +571,8 @@ void planned_rates_read(struct planned_rates *r, char *text)
 int planned_rates_load(struct planned_rates *r, const struct run_info *run,
                        struct err *e)
 {
-    char *path = path_join(run->artifacts, PLANNED_RATES);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path = path_join(run->artifacts, PLANNED_RATES);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret;
 
     *r = (struct planned_rates){ 0 };
@@ -584,8 +581,6 @@ int planned_rates_load(struct planned_rates *r, const struct run_info *run,
     if (ret == 0)
         planned_rates_read(r, text.s);
     ret = err_allow(ret, ERR_MISSING, e);
-    buf_clear(&text);
-    free(path);
     return ret;
 }
 

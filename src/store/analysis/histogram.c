@@ -41,11 +41,10 @@ static bool is_good(const struct histogram *h, const json_t *edges)
 static bool read_line(struct histogram *h, struct arena *mem, const char *line,
                       size_t len)
 {
-    json_t *root = json_loadb(line, len, 0, NULL);
+    json_auto_t *root = json_loadb(line, len, 0, NULL);
     const json_t *step = json_object_get(root, "step");
     const json_t *edges = json_object_get(root, "bins");
     const json_t *counts = json_object_get(root, "values");
-    bool good;
 
     *h = (struct histogram){ .step = json_integer_value(step),
                              .ms = json_integer_value(
@@ -53,9 +52,7 @@ static bool read_line(struct histogram *h, struct arena *mem, const char *line,
                              .n = json_array_size(counts),
                              .edge = read_numbers(mem, edges),
                              .count = read_numbers(mem, counts) };
-    good = json_is_integer(step) && is_good(h, edges);
-    json_decref(root);
-    return good;
+    return json_is_integer(step) && is_good(h, edges);
 }
 
 /* Lines are nearly always in order; a resumed run repeats some steps. */
@@ -94,8 +91,9 @@ static int read_lines(struct histograms *h, const struct buf *text,
 int histograms_load(struct histograms *h, const struct run_info *run,
                     const char *name, struct err *e)
 {
-    char *path = xasprintf("%s/histograms/%s.jsonl", run->artifacts, name);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path =
+        xasprintf("%s/histograms/%s.jsonl", run->artifacts, name);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret =
         buf_read_open(&text, path_open(path, run->links, e), path, FILE_MAX, e);
 
@@ -108,8 +106,6 @@ int histograms_load(struct histograms *h, const struct run_info *run,
         ret = read_lines(h, &text, path, e);
     if (ret == 0 && h->n == 0)
         ret = err_set(e, ERR_MISSING, "%s is empty", path);
-    buf_clear(&text);
-    free(path);
     return ret;
 }
 

@@ -24,7 +24,7 @@ const char *const spent_words[SPENT_PARTS] = {
 static int sum_steps(double *secs, const struct run_info *run, const char *key,
                      int flags, struct err *e)
 {
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     size_t second = 1;
     int64_t gap = 1;
 
@@ -41,7 +41,6 @@ static int sum_steps(double *secs, const struct run_info *run, const char *key,
         if (isfinite(s.value[i]))
             *secs += s.value[i] / 1000 * (double)gap;
     }
-    series_free(&s);
     return 0;
 }
 
@@ -49,13 +48,12 @@ static int sum_steps(double *secs, const struct run_info *run, const char *key,
 static int add_events(double *secs, const struct run_info *run, const char *key,
                       struct err *e)
 {
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
 
     if (series_load(&s, run, key, LOAD_ALL_ATTEMPTS | LOAD_MAY_LACK, e) < 0)
         return -1;
     for (size_t i = 0; i < s.n; i++)
         *secs += s.value[i] / 1000;
-    series_free(&s);
     return 0;
 }
 
@@ -67,7 +65,7 @@ static int64_t last_sign(const struct run_info *run, const struct attempt *a,
     int64_t last = a->beat_ms;
 
     for (size_t i = 0; i < run->n_metrics; i++) {
-        struct series s = { 0 };
+        AUTO(series_free) struct series s = { 0 };
 
         if (series_load(&s, run, run->metrics[i].key, LOAD_ALL_ATTEMPTS,
                         ERR_IGNORED) < 0)
@@ -75,7 +73,6 @@ static int64_t last_sign(const struct run_info *run, const struct attempt *a,
         for (size_t k = 0; k < s.n; k++)
             if (s.ms[k] > last && s.ms[k] < until)
                 last = s.ms[k];
-        series_free(&s);
     }
     return last;
 }
@@ -99,7 +96,7 @@ struct attempt *spent_attempts(struct arena *mem, const struct run_info *run)
 
 double spent_seconds(const struct run_info *run)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     const struct attempt *list = spent_attempts(&mem, run);
     double secs = 0;
 
@@ -107,19 +104,17 @@ double spent_seconds(const struct run_info *run)
         secs += attempt_seconds(run->folder, &list[i], clock_wall_ms());
     if (run->attempts == 0 && run->seen_ms > run->start_ms)
         secs = (double)(run->seen_ms - run->start_ms) / 1000;
-    arena_clear(&mem);
     return secs;
 }
 
 static double between_attempts(const struct run_info *run)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     const struct attempt *list = spent_attempts(&mem, run);
     double secs = 0;
 
     for (int i = 1; i < run->attempts; i++)
         secs += fmax(0, (double)(list[i].start_ms - list[i - 1].end_ms) / 1000);
-    arena_clear(&mem);
     return secs;
 }
 
@@ -168,7 +163,7 @@ static int by_time(const void *a, const void *b)
 static int sum_counter(double *sum, const struct run_info *run, const char *key,
                        double processes, struct err *e)
 {
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     struct metric_point *p;
     double last = 0;
 
@@ -184,7 +179,6 @@ static int sum_counter(double *sum, const struct run_info *run, const char *key,
         last = p[i].value;
     }
     free(p);
-    series_free(&s);
     return 0;
 }
 

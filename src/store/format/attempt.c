@@ -42,7 +42,7 @@ static int number_of(const char *file)
 static const char *command_of(const struct yaml *y, struct arena *mem)
 {
     const char *line = yaml_get(y, "command");
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < y->n; i++)
         if (y->pair[i].value &&
@@ -52,20 +52,18 @@ static const char *command_of(const struct yaml *y, struct arena *mem)
         }
     if (b.len)
         line = arena_strdup(mem, b.s);
-    buf_clear(&b);
     return line;
 }
 
 static void put_command(struct buf *out, const char *line)
 {
-    struct buf words = BUF_INIT;
+    AUTO(buf_clear) struct buf words = BUF_INIT;
     const int n = line ? buf_shell_split(&words, line) : -1;
 
     if (n >= 0)
         yaml_put_list(out, "arguments", words.s, n);
     else
         yaml_put(out, "command", line);
-    buf_clear(&words);
 }
 
 static int load_one(struct attempt *a, struct arena *mem, const char *path,
@@ -146,9 +144,9 @@ char *attempt_path(const char *run, int number)
 int attempt_save(const char *run, const struct attempt *a, bool sync,
                  bool *exists, struct err *e)
 {
-    char *path = attempt_path(run, a->number);
+    AUTO_FREE char *path = attempt_path(run, a->number);
     struct path_pin pin;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     int ret = path_pin(&pin, path, run, e);
 
     yaml_put_int(&b, "attempt", a->number);
@@ -180,14 +178,12 @@ int attempt_save(const char *run, const struct attempt *a, bool sync,
     path_unpin(&pin, e);
     if (sync)
         store_touch(run);
-    buf_clear(&b);
-    free(path);
     return ret;
 }
 
 int attempt_check(const char *run, int number, struct err *e)
 {
-    char *next = attempt_path(run, number + 1);
+    AUTO_FREE char *next = attempt_path(run, number + 1);
     struct arena mem = { 0 };
     struct attempt_list list;
     struct stat st;
@@ -207,7 +203,6 @@ int attempt_check(const char *run, int number, struct err *e)
                       a ? a->number : number + 1);
         arena_clear(&mem);
     }
-    free(next);
     return ret;
 }
 
@@ -250,23 +245,21 @@ int attempt_lock(const char *run, struct attempt *a, struct arena *mem,
 
 void attempt_unlock(const char *run, const struct attempt *a)
 {
-    char *path = lock_path(run, a);
+    AUTO_FREE char *path = lock_path(run, a);
 
     if (path)
         unlink(path);
-    free(path);
 }
 
 static enum filelock look_at_lock(const char *run, const struct attempt *a)
 {
-    char *path = lock_path(run, a);
+    AUTO_FREE char *path = lock_path(run, a);
     const int fd =
         path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     const enum filelock state = fd >= 0 ? filelock_look(fd) : FILELOCK_NONE;
 
     if (fd >= 0)
         close(fd);
-    free(path);
     return state;
 }
 
@@ -276,8 +269,8 @@ static enum filelock look_at_lock(const char *run, const struct attempt *a)
  * it is a zombie. */
 static int64_t start_of(int64_t pid)
 {
-    char *path = xasprintf("/proc/%lld/stat", (long long)pid);
-    struct buf b = BUF_INIT;
+    AUTO_FREE char *path = xasprintf("/proc/%lld/stat", (long long)pid);
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     int64_t ticks = 0;
 
     if (buf_read_file(&b, path, 65536, ERR_IGNORED) == 0) {
@@ -294,14 +287,12 @@ static int64_t start_of(int64_t pid)
         if (at)
             ticks = strtoll(at, NULL, 10);
     }
-    buf_clear(&b);
-    free(path);
     return ticks;
 }
 
 const char *attempt_boot_id(struct arena *mem)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     const char *id = "";
 
     if (buf_read_file(&b, "/proc/sys/kernel/random/boot_id", 4096,
@@ -309,7 +300,6 @@ const char *attempt_boot_id(struct arena *mem)
         buf_trim(&b, strcspn(b.s, "\n"));
         id = arena_strdup(mem, b.s);
     }
-    buf_clear(&b);
     return id;
 }
 
@@ -371,11 +361,10 @@ static bool is_same(const char *a, const char *b)
 
 bool attempt_is_self(const struct attempt *a)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     const bool here = is_same(a->boot, attempt_boot_id(&mem)) &&
                       is_same(a->pids, pid_namespace(&mem));
 
-    arena_clear(&mem);
     return here && a->pid == getpid() && a->pid_start == start_of(getpid());
 }
 
@@ -404,7 +393,7 @@ static enum attempt_life life_of_process(const struct attempt *a,
  */
 enum attempt_life attempt_life(const char *run, const struct attempt *a)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     const bool here = is_same(a->boot, attempt_boot_id(&mem));
     enum attempt_life life = ATTEMPT_UNKNOWN;
 
@@ -418,13 +407,12 @@ enum attempt_life attempt_life(const char *run, const struct attempt *a)
         else if (lock == FILELOCK_OURS && here)
             life = ATTEMPT_GONE;
     }
-    arena_clear(&mem);
     return life;
 }
 
 int64_t attempt_beat_ms(const char *run, const struct attempt *a)
 {
-    char *path = attempt_path(run, a->number);
+    AUTO_FREE char *path = attempt_path(run, a->number);
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st = { 0 };
 
@@ -432,7 +420,6 @@ int64_t attempt_beat_ms(const char *run, const struct attempt *a)
         fstat(fd, &st);
         close(fd);
     }
-    free(path);
     return st.st_mtim.tv_sec * 1000LL + st.st_mtim.tv_nsec / 1000000;
 }
 

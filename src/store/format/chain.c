@@ -62,7 +62,7 @@ static void find_last_head(struct buf *text, char head[SHA256_TEXT])
 static int add_file(struct buf *out, const char *path, const char *key,
                     struct err *e)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     char sum[SHA256_TEXT];
     int ret = buf_read_unlinked(&b, path, METRIC_MAX, e);
 
@@ -72,7 +72,6 @@ static int add_file(struct buf *out, const char *path, const char *key,
         sha256_of(b.s, n, sum);
         buf_printf(out, "%s %zu %s\n", sum, n, key);
     }
-    buf_clear(&b);
     return ret;
 }
 
@@ -98,41 +97,37 @@ static bool is_constant(const char *tag)
 /* Parameters and tags do not change, so one line is enough. */
 static bool has_line(const struct buf *text, const char *key)
 {
-    char *line = xasprintf(" %s\n", key);
-    const bool found = text->len && strstr(text->s, line);
+    AUTO_FREE char *line = xasprintf(" %s\n", key);
 
-    free(line);
-    return found;
+    return text->len && strstr(text->s, line);
 }
 
 static int add_files(struct buf *out, const struct buf *text, const char *run,
                      enum key_kind kind, struct err *e)
 {
-    char *folder = path_join(run, key_folders[kind]);
-    struct path_list keys;
+    AUTO_FREE char *folder = path_join(run, key_folders[kind]);
+    AUTO(path_list_clear) struct path_list keys = { 0 };
     int ret = err_allow(key_list(&keys, NULL, folder, PATH_NO_LINKS, e),
                         ERR_MISSING, e);
 
     for (size_t i = 0; ret == 0 && i < keys.n; i++) {
         const char *path = path_listed(&keys, i);
-        char *key = kind == METRIC
-                        ? xstrdup(keys.name[i])
-                        : xasprintf("/%s/%s", key_folders[kind], keys.name[i]);
+        AUTO_FREE char *key =
+            kind == METRIC
+                ? xstrdup(keys.name[i])
+                : xasprintf("/%s/%s", key_folders[kind], keys.name[i]);
 
         if (kind == METRIC || ((kind == PARAM || is_constant(keys.name[i])) &&
                                !has_line(text, key)))
             ret = add_file(out, path, key, e);
-        free(key);
     }
-    path_list_clear(&keys);
-    free(folder);
     return ret;
 }
 
 int chain_add(struct buf *text, const char *run, int64_t step,
               const char *weights, char head[SHA256_TEXT], struct err *e)
 {
-    struct buf lines = BUF_INIT;
+    AUTO(buf_clear) struct buf lines = BUF_INIT;
     char before[SHA256_TEXT] = "";
     int ret;
 
@@ -148,7 +143,6 @@ int chain_add(struct buf *text, const char *run, int64_t step,
         buf_add(text, lines.s, lines.len);
         buf_printf(text, "%s%s\n", head_word, head);
     }
-    buf_clear(&lines);
     return ret;
 }
 
@@ -216,12 +210,12 @@ static void read_links(struct chain *c)
         at = end + sizeof head_word + SHA256_TEXT;
     }
     if (at && *at) {
-        char *what = xasprintf("its lines after step %" PRId64
-                               " do not have the head that follows them",
-                               step);
+        AUTO_FREE char *what =
+            xasprintf("its lines after step %" PRId64
+                      " do not have the head that follows them",
+                      step);
 
         c->fn(c->arg, "artifacts/" CHAIN_FILE, what);
-        free(what);
     }
 }
 
@@ -243,7 +237,7 @@ static int check_file(struct chain *c, const struct run_info *run,
         grows ? xasprintf(STORE_METRICS "/%s", x->key) : xstrdup(x->key + 1);
     char *what;
     char *path = path_join(run->folder, file), sum[SHA256_TEXT];
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct sha256 all;
     int64_t at = 0;
     int ret = 0;
@@ -271,7 +265,6 @@ static int check_file(struct chain *c, const struct run_info *run,
         free(what);
         break;
     }
-    buf_clear(&b);
     FREE(path, file);
     return ret;
 }
@@ -279,14 +272,13 @@ static int check_file(struct chain *c, const struct run_info *run,
 /* A file names a head: is it in the chain? */
 static bool has_head(struct chain *c, const char *file, const char *head)
 {
-    char *line = xasprintf("%s%.*s\n", head_word, HEX, head);
-    char *what = xasprintf(
+    AUTO_FREE char *line = xasprintf("%s%.*s\n", head_word, HEX, head);
+    AUTO_FREE char *what = xasprintf(
         "it names the head %.12s, which " CHAIN_FILE " does not have", head);
     const bool found = c->text.s && strstr(c->text.s, line);
 
     if (!found)
         c->fn(c->arg, file, what);
-    FREE(what, line);
     return found;
 }
 
@@ -295,8 +287,8 @@ static bool has_head(struct chain *c, const char *file, const char *head)
 static void check_heads(struct chain *c, const struct run_info *run)
 {
     const char *tag = run_info_tag(run, CHAIN_TAG), *at;
-    char *path = path_join(run->artifacts, "gtrain.log");
-    struct buf log = BUF_INIT;
+    AUTO_FREE char *path = path_join(run->artifacts, "gtrain.log");
+    AUTO(buf_clear) struct buf log = BUF_INIT;
 
     buf_read_unlinked(&log, path, CHAIN_MAX, ERR_IGNORED);
     if (tag && c->text.len)
@@ -305,8 +297,6 @@ static void check_heads(struct chain *c, const struct run_info *run)
     while (at && (at = strstr(at, CHAIN_LOG)) &&
            has_head(c, "artifacts/gtrain.log", at + sizeof CHAIN_LOG - 1))
         at++;
-    buf_clear(&log);
-    free(path);
 }
 
 /* The times of the points are part of the chain. */
@@ -327,8 +317,8 @@ int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
                 struct err *e)
 {
     struct chain c = { .fn = fn, .arg = arg };
-    char *path = path_join(run->artifacts, CHAIN_FILE);
-    char *sums = path_join(run->artifacts, "checkpoints.sha256");
+    AUTO_FREE char *path = path_join(run->artifacts, CHAIN_FILE);
+    AUTO_FREE char *sums = path_join(run->artifacts, "checkpoints.sha256");
     int ret = err_allow(buf_read_unlinked(&c.text, path, CHAIN_MAX, e),
                         ERR_MISSING, e);
 
@@ -349,6 +339,5 @@ int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
     free(c.item);
     buf_clear(&c.sums);
     buf_clear(&c.text);
-    FREE(sums, path);
     return ret;
 }

@@ -49,13 +49,12 @@ static char *kept_name_path(const char *root, const char *id)
 /* Note the name of an experiment, in case its meta.yaml is lost. */
 static void keep_name(const char *root, const char *id, const char *name)
 {
-    char *path = kept_name_path(root, id);
+    AUTO_FREE char *path = kept_name_path(root, id);
     struct err e = { 0 };
 
     if (store_write_below(root, path, NULL, name, strlen(name), false, &e) < 0)
         log_warn("the name of the experiment %s cannot be recorded: %s", name,
                  e.text);
-    free(path);
 }
 
 /* The name of an experiment whose meta.yaml cannot be read: as noted when it
@@ -63,10 +62,10 @@ static void keep_name(const char *root, const char *id, const char *name)
 static const char *lost_name(struct arena *mem, const char *root,
                              const struct experiment *x)
 {
-    char *kept = kept_name_path(root, x->id);
-    char *meta = path_join(x->folder, STORE_META);
+    AUTO_FREE char *kept = kept_name_path(root, x->id);
+    AUTO_FREE char *meta = path_join(x->folder, STORE_META);
     const char *name = strcmp(x->id, "0") == 0 ? "Default" : x->id;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct yaml y;
 
     if (buf_read_unlinked(&b, kept, NAME_MAX_CHARS * 4, ERR_IGNORED) == 0 &&
@@ -83,8 +82,6 @@ static const char *lost_name(struct arena *mem, const char *root,
             yaml_get(&y, "name") && *yaml_get(&y, "name"))
             name = yaml_get(&y, "name");
     }
-    buf_clear(&b);
-    FREE(meta, kept);
     return name;
 }
 
@@ -179,7 +176,7 @@ static int load_folder(struct experiments *all, const char *root,
 int experiments_load(struct experiments *all, const char *root,
                      enum path_links links, struct err *e)
 {
-    char *trash = path_join(root, STORE_TRASH);
+    AUTO_FREE char *trash = path_join(root, STORE_TRASH);
     int ret;
 
     *all = (struct experiments){ 0 };
@@ -194,7 +191,6 @@ int experiments_load(struct experiments *all, const char *root,
         err_set(e, ERR_MISSING,
                 "there is no store at %s; --root or GTRACK_ROOT names another",
                 root);
-    free(trash);
     return ret;
 }
 
@@ -213,7 +209,7 @@ static int make_experiment(const char *root, const char *id, const char *name,
     char *folder = path_join(root, id), *path = path_join(folder, STORE_META);
     char random[33], *fresh, *uri = store_uri(folder);
     const int64_t now = clock_wall_ms();
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     bool exists;
     int ret = path_make(folder, e);
 
@@ -229,7 +225,6 @@ static int make_experiment(const char *root, const char *id, const char *name,
         ret = store_write(path, fresh, text.s, text.len, true, &exists, e);
     if (ret == 0)
         keep_name(root, id, name);
-    buf_clear(&text);
     FREE(fresh, uri, path, folder);
     return ret;
 }
@@ -240,7 +235,7 @@ enum found { FREE, OURS, OTHERS, UNKNOWN };
 static enum found look(const char *root, const char *id, const char *name,
                        struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     char *path = xasprintf("%s/%s/%s", root, id, STORE_META);
     struct err why = { 0 };
     enum found found = OTHERS;
@@ -258,7 +253,6 @@ static enum found look(const char *root, const char *id, const char *name,
         *e = why;
     }
     free(path);
-    arena_clear(&mem);
     return found;
 }
 
@@ -319,12 +313,11 @@ int store_experiment(const char *root, const char *name, char **id,
 
 int store_make(const char *root, struct err *e)
 {
-    char *trash = path_join(root, STORE_TRASH);
-    char *first = path_join(root, "0/" STORE_META);
+    AUTO_FREE char *trash = path_join(root, STORE_TRASH);
+    AUTO_FREE char *first = path_join(root, "0/" STORE_META);
     int ret = path_make(trash, e);
 
     if (ret == 0 && !path_exists(first))
         ret = make_experiment(root, "0", "Default", e);
-    FREE(first, trash);
     return ret;
 }

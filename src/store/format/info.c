@@ -241,13 +241,12 @@ int changed_attempt(const struct run_info *run, int64_t step, int64_t *next)
 
 int64_t changed_first_step(const struct run_info *run, int attempt)
 {
-    char *tag = changed_tag(attempt, CHANGED_FIRST_STEP);
+    AUTO_FREE char *tag = changed_tag(attempt, CHANGED_FIRST_STEP);
     const char *text = run_info_tag(run, tag);
     int64_t step = 0;
 
     if (text && !num_int(text, &step))
         step = 0;
-    free(tag);
     return step;
 }
 
@@ -262,10 +261,9 @@ bool changed_is_known(const struct run_info *run)
 const char *changed_param(const struct run_info *run, const char *key,
                           int64_t step)
 {
-    char *tag = changed_tag(changed_attempt(run, step, NULL), key);
+    AUTO_FREE char *tag = changed_tag(changed_attempt(run, step, NULL), key);
     const char *value = run_info_tag(run, tag);
 
-    free(tag);
     return value ? value : run_info_param(run, key);
 }
 
@@ -316,7 +314,7 @@ bool changed_text(struct buf *out, const struct run_info *run, const char *key)
 
 const char *changed_settings(const struct run_info *run, struct arena *mem)
 {
-    struct buf all = BUF_INIT, one = BUF_INIT;
+    AUTO(buf_clear) struct buf all = BUF_INIT, one = BUF_INIT;
     const char *text;
     bool any = false;
 
@@ -330,7 +328,5 @@ const char *changed_settings(const struct run_info *run, struct arena *mem)
             buf_printf(&all, "%s%s = %s", all.len ? ", " : "", key, one.s);
     }
     text = all.len ? arena_strdup(mem, all.s) : NULL;
-    buf_clear(&all);
-    buf_clear(&one);
     return text;
 }

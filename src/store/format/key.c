@@ -137,13 +137,13 @@ static int list_below(const struct listing *l, const char *prefix,
 {
     const size_t more =
         KEYS_MOST - l->keys->n - (l->folders ? l->folders->n : 0);
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
     int ret =
         path_list_at(&names, l->fd, *prefix ? prefix : ".", l->folder, more, e);
 
     for (size_t i = 0;
          i < names.n && ret == 0 && !key_list_full(l->keys, l->folders); i++) {
-        char *key = xasprintf("%s%s", prefix, names.name[i]);
+        AUTO_FREE char *key = xasprintf("%s%s", prefix, names.name[i]);
         struct stat st;
         const bool folder =
             fstatat(l->fd, key, &st, 0) == 0 && S_ISDIR(st.st_mode);
@@ -161,9 +161,7 @@ static int list_below(const struct listing *l, const char *prefix,
         } else {
             path_list_put(l->keys, l->folder, key);
         }
-        free(key);
     }
-    path_list_clear(&names);
     return ret;
 }
 
@@ -204,13 +202,13 @@ const char *const key_folders[KINDS] = { "params", "tags", "metrics" };
 /* Are the first n bytes the name of a file, in the table or on disk? */
 static bool is_file(const struct key_table *t, const char *file, size_t n)
 {
-    char *part = xstrndup(file, n), *path = path_join(t->folder, part);
+    AUTO_FREE char *part = xstrndup(file, n),
+                   *path = path_join(t->folder, part);
     struct stat st;
     bool found = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 
     for (size_t i = 0; i < t->n && !found; i++)
         found = strcmp(t->item[i].file, part) == 0;
-    FREE(path, part);
     return found;
 }
 
@@ -300,25 +298,23 @@ static char *note_prefix(enum key_kind kind)
 static void recall(struct key_table *t, enum key_kind kind,
                    const struct path_list *tags)
 {
-    char *prefix = note_prefix(kind);
+    AUTO_FREE char *prefix = note_prefix(kind);
     const size_t n = strlen(prefix);
 
     for (size_t i = 0; i < tags->n; i++) {
-        struct buf key = BUF_INIT;
+        AUTO(buf_clear) struct buf key = BUF_INIT;
 
         if (strncmp(tags->name[i], prefix, n) == 0 &&
             buf_read_unlinked(&key, path_listed(tags, i), 65536, ERR_IGNORED) ==
                 0)
             add_file(t, key.s, xstrdup(tags->name[i] + n));
-        buf_clear(&key);
     }
-    free(prefix);
 }
 
 /* Is a run the same folder by its name in capitals? */
 static bool ignores_case(const char *run)
 {
-    char *capitals = xstrdup(run);
+    AUTO_FREE char *capitals = xstrdup(run);
     struct stat a, b;
     bool same;
 
@@ -327,7 +323,6 @@ static bool ignores_case(const char *run)
     same = strcmp(capitals, run) != 0 && stat(run, &a) == 0 &&
            stat(capitals, &b) == 0 && a.st_dev == b.st_dev &&
            a.st_ino == b.st_ino;
-    free(capitals);
     return same;
 }
 
@@ -352,8 +347,8 @@ static void add_files(struct key_table *t)
 void key_files_load(struct key_files *files, const char *run)
 {
     const bool folds = ignores_case(run);
-    char *folder = path_join(run, key_folders[TAG]);
-    struct path_list tags = { 0 };
+    AUTO_FREE char *folder = path_join(run, key_folders[TAG]);
+    AUTO(path_list_clear) struct path_list tags = { 0 };
 
     key_list(&tags, NULL, folder, PATH_NO_LINKS, ERR_IGNORED);
     for (enum key_kind kind = 0; kind < KINDS; kind++) {
@@ -365,8 +360,6 @@ void key_files_load(struct key_files *files, const char *run)
         if (folds)
             add_files(t);
     }
-    path_list_clear(&tags);
-    free(folder);
 }
 
 void key_files_clear(struct key_files *files)
@@ -401,10 +394,9 @@ const char *key_file(struct key_files *files, enum key_kind kind,
                  key, file, t->folder);
     add_file(t, key, file);
     if (strcmp(file, key) != 0) {
-        char *prefix = note_prefix(kind);
+        AUTO_FREE char *prefix = note_prefix(kind);
 
         *tag = xasprintf("%s%s", prefix, file);
-        free(prefix);
     }
     if (*tag && key_problem(*tag)) { /* it is too long: the key is lost */
         free(*tag);

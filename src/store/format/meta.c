@@ -100,8 +100,8 @@ int meta_load(struct meta *m, struct arena *mem, const char *run,
 
 void meta_place(struct meta *m, struct arena *mem, const char *run)
 {
-    char *experiment = path_parent(run);
-    char *uri = store_uri(arena_printf(mem, "%s/artifacts", run));
+    AUTO_FREE char *experiment = path_parent(run);
+    AUTO_FREE char *uri = store_uri(arena_printf(mem, "%s/artifacts", run));
     const char *id = path_name(experiment), *was = m->artifact_uri;
 
     if (!m->experiment_id || strcmp(m->experiment_id, id) != 0) {
@@ -109,14 +109,12 @@ void meta_place(struct meta *m, struct arena *mem, const char *run)
         if (was && (was[0] == '/' || strncmp(was, "file:", 5) == 0))
             m->artifact_uri = arena_strdup(mem, uri);
     }
-    FREE(uri, experiment);
 }
 
 int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)
 {
-    char *path = path_join(run, STORE_META);
-    struct buf b = BUF_INIT;
-    int ret;
+    AUTO_FREE char *path = path_join(run, STORE_META);
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     yaml_put(&b, "artifact_uri", str_or_empty(m->artifact_uri));
     if (m->deleted && m->deleted_ms)
@@ -138,16 +136,13 @@ int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)
     yaml_put_int(&b, "status", m->status);
     yaml_put_raw(&b, "tags", "[]");
     yaml_put(&b, "user_id", str_or_empty(m->user));
-    ret = store_write_below(run, path, STORE_OWN "/meta", b.s, b.len, sync, e);
-    buf_clear(&b);
-    free(path);
-    return ret;
+    return store_write_below(run, path, STORE_OWN "/meta", b.s, b.len, sync, e);
 }
 
 int meta_change(const char *run, meta_change_fn *fn, const void *arg,
                 struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct meta m;
     int ret = meta_load(&m, &mem, run, PATH_NO_LINKS, e);
 
@@ -160,7 +155,6 @@ int meta_change(const char *run, meta_change_fn *fn, const void *arg,
         meta_place(&m, &mem, run);
         ret = meta_save(&m, run, true, e);
     }
-    arena_clear(&mem);
     return ret;
 }
 
@@ -170,9 +164,9 @@ int meta_change(const char *run, meta_change_fn *fn, const void *arg,
 static int make_input(const char *run, const char *top, const char *kind,
                       const char *name, const struct buf *meta, struct err *e)
 {
-    char *temp = xasprintf("%s/" STORE_OWN "/%s.new", run, name);
-    char *file = path_join(temp, STORE_META);
-    char *folder = xasprintf("%s/%s/%s", top, kind, name);
+    AUTO_FREE char *temp = xasprintf("%s/" STORE_OWN "/%s.new", run, name);
+    AUTO_FREE char *file = path_join(temp, STORE_META);
+    AUTO_FREE char *folder = xasprintf("%s/%s/%s", top, kind, name);
     struct err why = { 0 }, ignored = { 0 };
     int ret = 0;
 
@@ -186,24 +180,22 @@ static int make_input(const char *run, const char *top, const char *kind,
         }
         path_remove(temp, &ignored);
     }
-    FREE(folder, file, temp);
     return ret;
 }
 
 /* md5 of two strings, one after the other. */
 static void digest(char out[33], const char *a, const char *b)
 {
-    char *both = xasprintf("%s%s", a, b);
+    AUTO_FREE char *both = xasprintf("%s%s", a, b);
 
     md5_hex(both, strlen(both), out);
-    free(both);
 }
 
 int dataset_save(const char *run, const char *run_id,
                  const struct run_dataset *in, struct err *e)
 {
-    char *experiment = path_parent(run);
-    struct buf what = BUF_INIT, that = BUF_INIT;
+    AUTO_FREE char *experiment = path_parent(run);
+    AUTO(buf_clear) struct buf what = BUF_INIT, that = BUF_INIT;
     char d[33], i[33];
     int ret;
 
@@ -228,9 +220,6 @@ int dataset_save(const char *run, const char *run_id,
     ret = make_input(run, experiment, "datasets", d, &what, e);
     if (ret == 0)
         ret = make_input(run, run, "inputs", i, &that, e);
-    buf_clear(&that);
-    buf_clear(&what);
-    free(experiment);
     return ret;
 }
 
@@ -288,8 +277,8 @@ static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
 static int copy_one(const char *run, const char *folder, const char *from,
                     const char *to, enum path_links links, struct err *e)
 {
-    struct arena mem = { 0 };
-    struct buf meta = BUF_INIT;
+    AUTO(arena_clear) struct arena mem = { 0 };
+    AUTO(buf_clear) struct buf meta = BUF_INIT;
     const char *file, *id, *context;
     int ret = find_dataset(&file, &id, &context, &mem, folder, from, links, e);
 
@@ -301,39 +290,33 @@ static int copy_one(const char *run, const char *folder, const char *from,
         ret = make_input(run, to, "datasets", id, &meta, e);
     else
         ret = err_allow(err_allow(ret, ERR_MISSING, e), ERR_INPUT, e);
-    buf_clear(&meta);
-    arena_clear(&mem);
     return ret;
 }
 
 int datasets_copy(const char *run, const char *from, const char *to,
                   enum path_links links, struct err *e)
 {
-    char *inputs = path_join(run, "inputs");
-    struct path_list names;
+    AUTO_FREE char *inputs = path_join(run, "inputs");
+    AUTO(path_list_clear) struct path_list names = { 0 };
     int ret = err_allow(path_list(&names, inputs, e), ERR_MISSING, e);
 
     for (size_t i = 0; ret == 0 && i < names.n; i++)
         ret = copy_one(run, path_listed(&names, i), from, to, links, e);
-    path_list_clear(&names);
-    free(inputs);
     return ret;
 }
 
 int dataset_check(const char *run, const char *folder, struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct run_dataset in;
-    int ret = load_one(&in, &mem, run, folder, PATH_NO_LINKS, e);
 
-    arena_clear(&mem);
-    return ret;
+    return load_one(&in, &mem, run, folder, PATH_NO_LINKS, e);
 }
 
 void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
                    const char *run, enum path_links links, const char **damage)
 {
-    char *folder = path_join(run, "inputs");
+    AUTO_FREE char *folder = path_join(run, "inputs");
     struct path_list names;
     struct err e = { 0 };
 
@@ -351,5 +334,4 @@ void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
         }
         path_list_clear(&names);
     }
-    free(folder);
 }

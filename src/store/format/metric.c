@@ -565,8 +565,8 @@ const struct rewind_cut *rewind_cuts(const struct rewind_list *list,
 int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
                  const char *key, enum path_links links, struct err *e)
 {
-    char *path = rewinds_path(run);
-    struct buf b = BUF_INIT;
+    AUTO_FREE char *path = rewinds_path(run);
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     const int ret =
         buf_read_open(&b, path_open(path, links, e), path, REWINDS_MAX, e);
 
@@ -578,8 +578,6 @@ int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
             ;
         sort(list);
     }
-    buf_clear(&b);
-    free(path);
     return err_allow(ret, ERR_MISSING, e);
 }
 
@@ -595,8 +593,8 @@ static int mark_files(struct buf *marks, size_t *n,
                       const struct rewind_list *before, const char *run,
                       struct err *e)
 {
-    char *folder = path_join(run, "metrics");
-    struct path_list keys;
+    AUTO_FREE char *folder = path_join(run, "metrics");
+    AUTO(path_list_clear) struct path_list keys = { 0 };
     int ret = key_list(&keys, NULL, folder, PATH_NO_LINKS, e);
 
     *n = 0;
@@ -614,8 +612,6 @@ static int mark_files(struct buf *marks, size_t *n,
             }
         }
     }
-    path_list_clear(&keys);
-    free(folder);
     return ret;
 }
 
@@ -641,10 +637,10 @@ static void keep_blocks(struct buf *kept, struct rewind_list *list,
 int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
                struct err *e)
 {
-    char *path = rewinds_path(run);
+    AUTO_FREE char *path = rewinds_path(run);
     struct rewind_list list = { 0 };
-    struct arena mem = { 0 };
-    struct buf was = BUF_INIT, marks = BUF_INIT, b = BUF_INIT;
+    AUTO(arena_clear) struct arena mem = { 0 };
+    AUTO(buf_clear) struct buf was = BUF_INIT, marks = BUF_INIT, b = BUF_INIT;
     size_t n;
     int ret = err_allow(buf_read_unlinked(&was, path, REWINDS_MAX, e),
                         ERR_MISSING, e);
@@ -664,10 +660,5 @@ int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
     }
     if (ret == 0)
         ret = store_write_below(run, path, NULL, b.s, b.len, true, e);
-    buf_clear(&b);
-    buf_clear(&marks);
-    buf_clear(&was);
-    arena_clear(&mem);
-    free(path);
     return ret;
 }

@@ -9,8 +9,8 @@
 
 json_t *saved_panels_load(const char *root, struct err *e)
 {
-    char *path = path_join(root, "panels.json");
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path = path_join(root, "panels.json");
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     json_t *all = NULL;
 
     if (buf_read_unlinked(&text, path, 1 << 20, e) == 0)
@@ -25,8 +25,6 @@ json_t *saved_panels_load(const char *root, struct err *e)
         json_decref(all);
         all = NULL;
     }
-    buf_clear(&text);
-    free(path);
     return all;
 }
 
@@ -34,7 +32,7 @@ int saved_panels_put(const char *root, const char *name, const char *panels,
                      struct err *e)
 {
     char *path = path_join(root, "panels.json"), *text = NULL;
-    json_t *all = saved_panels_load(root, e);
+    json_auto_t *all = saved_panels_load(root, e);
     int ret = -1;
 
     if (all && *panels)
@@ -46,7 +44,6 @@ int saved_panels_put(const char *root, const char *name, const char *panels,
     if (text)
         ret = save_text(path, text, e);
     free(text);
-    json_decref(all);
     free(path);
     return ret;
 }

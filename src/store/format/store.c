@@ -23,7 +23,7 @@
 char *store_absolute(const char *path)
 {
     struct buf b = BUF_INIT;
-    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    AUTO_FREE char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
 
     for (int i = 0; i < 2; i++) {
         for (const char *s = i ? path : here ? here : ""; *s;) {
@@ -42,18 +42,16 @@ char *store_absolute(const char *path)
     }
     if (b.len == 0)
         buf_char(&b, '/');
-    free(here);
     return buf_detach(&b);
 }
 
 char *store_uri(const char *path)
 {
     struct buf b = BUF_INIT;
-    char *absolute = store_absolute(path);
+    AUTO_FREE char *absolute = store_absolute(path);
 
     buf_str(&b, "file://");
     percent_add(&b, absolute, PERCENT_PART "/");
-    free(absolute);
     return buf_detach(&b);
 }
 
@@ -165,7 +163,7 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
                 bool sync, bool *exists, struct err *e)
 {
     int fd;
-    char *temp = write_temp(name, data, n, sync, &fd, e);
+    AUTO_FREE char *temp = write_temp(name, data, n, sync, &fd, e);
     int ret = temp ? 0 : -1;
 
     if (exists)
@@ -182,24 +180,21 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
         close(fd);
     if (ret == 0 && sync)
         ret = save_sync_parent(path, e);
-    free(temp);
     return ret;
 }
 
 bool store_has_files(const char *folder)
 {
-    struct path_list names = { 0 };
-    const bool any = path_list(&names, folder, ERR_IGNORED) == 0 && names.n > 0;
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
-    path_list_clear(&names);
-    return any;
+    return path_list(&names, folder, ERR_IGNORED) == 0 && names.n > 0;
 }
 
 int store_write_below(const char *folder, const char *path, const char *temp,
                       const void *data, size_t n, bool sync, struct err *e)
 {
     struct path_pin to, from = { .fd = -1 };
-    char *first = temp ? path_join(folder, temp) : xstrdup(path);
+    AUTO_FREE char *first = temp ? path_join(folder, temp) : xstrdup(path);
     int ret = path_pin(&to, path, folder, e);
 
     if (ret == 0)
@@ -208,7 +203,6 @@ int store_write_below(const char *folder, const char *path, const char *temp,
         ret = store_write(to.name, from.name, data, n, sync, NULL, e);
     path_unpin(&from, e);
     path_unpin(&to, e);
-    free(first);
     return ret;
 }
 
@@ -216,14 +210,14 @@ int store_write_below(const char *folder, const char *path, const char *temp,
 static int pin_entry(struct path_pin *p, const char *path, const char *folder,
                      struct err *e)
 {
-    char *parent = path_parent(path), *inside = path_join(parent, ".");
+    AUTO_FREE char *parent = path_parent(path),
+                   *inside = path_join(parent, ".");
     const int ret = path_pin(p, inside, folder, e);
 
     if (ret == 0) {
         free(p->name);
         p->name = path_join(p->at, path_name(path));
     }
-    FREE(inside, parent);
     return ret;
 }
 
@@ -282,8 +276,8 @@ static bool is_of_writer(const char *name)
 void store_clear_temps(const char *run, const char *now)
 {
     enum { MOST_SECS = 60 };
-    char *folder = path_join(run, STORE_OWN);
-    struct path_list names = { 0 };
+    AUTO_FREE char *folder = path_join(run, STORE_OWN);
+    AUTO(path_list_clear) struct path_list names = { 0 };
     struct stat fresh, st;
 
     if (!path_is_link(folder) && stat(now, &fresh) == 0)
@@ -298,24 +292,20 @@ void store_clear_temps(const char *run, const char *now)
         else if (str_ends(path, ".tmp"))
             save_remove_left(path);
     }
-    path_list_clear(&names);
-    free(folder);
 }
 
 int store_make_own(const char *run, struct err *e)
 {
-    char *own = path_join(run, STORE_OWN "/");
-    const int ret = path_make_below(own, run, e);
+    AUTO_FREE char *own = path_join(run, STORE_OWN "/");
 
-    free(own);
-    return ret;
+    return path_make_below(own, run, e);
 }
 
 int store_value(const char *run, const char *kind, const char *file,
                 const char *value, bool sync, struct err *e)
 {
-    char *path = xasprintf("%s/%s/%s", run, kind, file);
-    struct buf clean = BUF_INIT, masked = BUF_INIT;
+    AUTO_FREE char *path = xasprintf("%s/%s/%s", run, kind, file);
+    AUTO(buf_clear) struct buf clean = BUF_INIT, masked = BUF_INIT;
     int ret;
 
     if (value) {
@@ -326,29 +316,23 @@ int store_value(const char *run, const char *kind, const char *file,
     } else {
         ret = store_remove_below(run, path, sync, e);
     }
-    buf_clear(&masked);
-    buf_clear(&clean);
-    free(path);
     return ret;
 }
 
 void store_touch(const char *run)
 {
-    char *meta = path_join(run, STORE_META);
+    AUTO_FREE char *meta = path_join(run, STORE_META);
 
     utimensat(AT_FDCWD, meta, NULL, AT_SYMLINK_NOFOLLOW);
-    free(meta);
 }
 
 int store_artifact_write(const char *run, const char *name, const void *data,
                          size_t n, bool sync, struct err *e)
 {
-    char *path = xasprintf("%s/artifacts/%s", run, name);
-    const int ret =
-        store_write_below(run, path, STORE_OWN "/artifact", data, n, sync, e);
+    AUTO_FREE char *path = xasprintf("%s/artifacts/%s", run, name);
 
-    free(path);
-    return ret;
+    return store_write_below(run, path, STORE_OWN "/artifact", data, n, sync,
+                             e);
 }
 
 char *store_artifact(const char *run, const char *name, struct err *e)
@@ -411,12 +395,12 @@ static int64_t highest_run(const char *root)
     if (experiments_load(&all, root, PATH_NO_LINKS, ERR_IGNORED) < 0)
         return 0;
     for (size_t i = 0; i < all.n; i++) {
-        struct path_list runs;
+        AUTO(path_list_clear) struct path_list runs = { 0 };
 
         if (path_list(&runs, all.item[i].folder, ERR_IGNORED) < 0)
             continue;
         for (size_t j = 0; j < runs.n; j++) {
-            struct arena mem = { 0 };
+            AUTO(arena_clear) struct arena mem = { 0 };
             struct yaml y;
             char *path = xasprintf("%s/%s/%s", all.item[i].folder, runs.name[j],
                                    STORE_META);
@@ -430,9 +414,7 @@ static int64_t highest_run(const char *root)
                 most = n > most ? n : most;
             }
             free(path);
-            arena_clear(&mem);
         }
-        path_list_clear(&runs);
     }
     experiments_free(&all);
     return most;
@@ -474,12 +456,11 @@ int store_claim(const char *root, char **name, struct err *e)
 
 void store_claimed(const char *root, const char *name)
 {
-    char *path =
+    AUTO_FREE char *path =
         number_of(name) > 0 ? store_names_file(root, name, ERR_IGNORED) : NULL;
 
     if (path)
         claim(path);
-    free(path);
 }
 
 /* Each run appends a byte to a file, and its number is where that byte ends:
@@ -490,7 +471,7 @@ int store_next_colour(const char *root)
         HOW =
             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     };
-    char *path = store_names_file(root, "colours", ERR_IGNORED);
+    AUTO_FREE char *path = store_names_file(root, "colours", ERR_IGNORED);
     const int fd = path ? open(path, HOW, 0666) : -1; /* of a pipe: -1 */
     off_t end = 0;
 
@@ -498,7 +479,6 @@ int store_next_colour(const char *root)
         end = lseek(fd, 0, SEEK_CUR);
     if (fd >= 0)
         close(fd);
-    free(path);
     return end > 0 ? (int)((end - 1) % STORE_COLOURS) + 1 : 0;
 }
 

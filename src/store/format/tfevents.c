@@ -80,13 +80,12 @@ static void put_inside(struct buf *to, int field, struct buf message)
 static void put_event(struct tfevents *t, int64_t step, int64_t wall_ms,
                       int field, struct buf content)
 {
-    struct buf event = BUF_INIT;
+    AUTO(buf_clear) struct buf event = BUF_INIT;
 
     protobuf_put_double(&event, 1, (double)wall_ms / 1000);
     protobuf_put_int(&event, 2, (uint64_t)step);
     put_inside(&event, field, content);
     put_record(t, &event);
-    buf_clear(&event);
 }
 
 static void put_value(struct tfevents *t, int64_t step, int64_t wall_ms,
@@ -118,14 +117,13 @@ static void clean_name(char out[NAME_MAX / 2], const char *name)
 /* Are there events in a folder that are not of this run? */
 static bool has_others(const char *folder, const char *id)
 {
-    struct path_list names = { 0 };
+    AUTO(path_list_clear) struct path_list names = { 0 };
     bool others = false;
 
     path_list(&names, folder, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++)
         others |=
             strstr(names.name[i], "tfevents") && !str_ends(names.name[i], id);
-    path_list_clear(&names);
     return others;
 }
 
@@ -151,7 +149,7 @@ struct tfevents *tfevents_create(const char *parent, const char *name,
                                  struct err *e)
 {
     struct tfevents *t;
-    struct buf event = BUF_INIT;
+    AUTO(buf_clear) struct buf event = BUF_INIT;
     char host[64] = "localhost", *folder = find_folder(parent, name, id);
 
     if (path_make(folder, e) < 0) {
@@ -173,7 +171,6 @@ struct tfevents *tfevents_create(const char *parent, const char *name,
     protobuf_put_double(&event, 1, (double)start_ms / 1000);
     protobuf_put_text(&event, 3, "brain.Event:2");
     put_record(t, &event);
-    buf_clear(&event);
     return t;
 }
 
@@ -480,7 +477,7 @@ static void give_between(const struct receiver *r, const double *count,
 /* HistogramProto: 1 min, 2 max, 6 the upper edges, 7 the counts. */
 static bool give_buckets(const struct receiver *r, struct protobuf in)
 {
-    struct buf edges = BUF_INIT, counts = BUF_INIT;
+    AUTO(buf_clear) struct buf edges = BUF_INIT, counts = BUF_INIT;
     struct protobuf_field f;
     double min = 0, max = 0;
     bool good;
@@ -501,8 +498,6 @@ static bool give_buckets(const struct receiver *r, struct protobuf in)
                      (double *)(void *)edges.s, counts.len / sizeof(double),
                      min, max);
     }
-    buf_clear(&edges);
-    buf_clear(&counts);
     return good;
 }
 

@@ -141,7 +141,7 @@ static int check_value(struct check *c, const char *path, const char *file,
                        struct err *e)
 {
     const char *run = c->run->folder;
-    struct buf was = BUF_INIT, clean = BUF_INIT;
+    AUTO(buf_clear) struct buf was = BUF_INIT, clean = BUF_INIT;
     int ret = buf_read_open(&was, path_open_below(run, path, PATH_NO_LINKS, e),
                             path, VALUE_MAX, e);
 
@@ -155,8 +155,6 @@ static int check_value(struct check *c, const char *path, const char *file,
         if (ret == 0)
             tell(c, file, c->repair, "its value is not UTF-8");
     }
-    buf_clear(&was);
-    buf_clear(&clean);
     return ret;
 }
 
@@ -186,10 +184,9 @@ static int check_name(const struct check *c, const char *path, const char *kind,
             *moved = xstrdup(to);
     }
     if (ret == 0) {
-        char *what = xasprintf("the name %s", problem);
+        AUTO_FREE char *what = xasprintf("the name %s", problem);
 
         tell(c, file, c->repair, what);
-        free(what);
     }
     FREE(to, clean);
     return ret;
@@ -198,7 +195,7 @@ static int check_name(const struct check *c, const char *path, const char *kind,
 static int walk(struct check *c, const char *folder, const char *kind,
                 check_fn *check, struct err *e)
 {
-    struct path_list l;
+    AUTO(path_list_clear) struct path_list l = { 0 };
     int ret = path_list(&l, folder, e);
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
@@ -226,7 +223,6 @@ static int walk(struct check *c, const char *folder, const char *kind,
             free(moved);
         }
     }
-    path_list_clear(&l);
     return ret;
 }
 
@@ -260,13 +256,13 @@ static int check_folders(const struct check *c, struct err *e)
  * read; a repair moves the input to where no reader looks. */
 static int check_inputs(const struct check *c, struct err *e)
 {
-    char *folder = path_join(c->run->folder, "inputs");
-    struct path_list l = { 0 };
+    AUTO_FREE char *folder = path_join(c->run->folder, "inputs");
+    AUTO(path_list_clear) struct path_list l = { 0 };
     int ret = path_is_folder(folder) ? path_list(&l, folder, e) : 0;
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
         const char *from = path_listed(&l, i);
-        char *to =
+        AUTO_FREE char *to =
             xasprintf("%s/" STORE_OWN "/inputs.%s", c->run->folder, l.name[i]);
         struct err why = { 0 };
 
@@ -277,10 +273,7 @@ static int check_inputs(const struct check *c, struct err *e)
             if (ret == 0)
                 tell(c, inside(c, from), c->repair, why.text);
         }
-        free(to);
     }
-    path_list_clear(&l);
-    free(folder);
     return ret;
 }
 
@@ -288,8 +281,8 @@ static int check_inputs(const struct check *c, struct err *e)
 static int check_leftovers(const struct check *c, const char *below,
                            struct err *e)
 {
-    char *folder = path_join(c->run->folder, below);
-    struct path_list l = { 0 };
+    AUTO_FREE char *folder = path_join(c->run->folder, below);
+    AUTO(path_list_clear) struct path_list l = { 0 };
     int ret = 0;
 
     if (path_is_folder(folder) && !(*below && path_is_link(folder)))
@@ -307,20 +300,17 @@ static int check_leftovers(const struct check *c, const char *below,
                                 "left by a writer that was killed", c->repair,
                                 .harmless = true });
     }
-    path_list_clear(&l);
-    free(folder);
     return ret;
 }
 
 static bool is_empty(const char *folder)
 {
-    struct path_list l;
+    AUTO(path_list_clear) struct path_list l = { 0 };
     bool empty = path_list(&l, folder, ERR_IGNORED) == 0;
 
     for (size_t i = 0; empty && i < l.n; i++)
         empty =
             !path_is_link(path_listed(&l, i)) && is_empty(path_listed(&l, i));
-    path_list_clear(&l);
     return empty;
 }
 
@@ -366,8 +356,8 @@ static void guess_meta(struct meta *m, const struct run_info *r,
 static int replace_meta(const struct run_info *r, const struct span *seen,
                         struct err *e)
 {
-    char *path = path_join(r->folder, STORE_META);
-    char *uri = store_uri(r->artifacts);
+    AUTO_FREE char *path = path_join(r->folder, STORE_META);
+    AUTO_FREE char *uri = store_uri(r->artifacts);
     struct meta m;
     int ret;
 
@@ -375,7 +365,6 @@ static int replace_meta(const struct run_info *r, const struct span *seen,
     ret = store_rename_damaged(path, e);
     if (ret == 0)
         ret = meta_save(&m, r->folder, true, e);
-    FREE(uri, path);
     return ret;
 }
 
@@ -394,8 +383,7 @@ static int64_t settle_status(const struct meta *m, const struct run_info *r)
 static int complete_meta(struct meta *m, const struct run_info *r,
                          struct err *e)
 {
-    char *uri = store_uri(r->artifacts);
-    int ret;
+    AUTO_FREE char *uri = store_uri(r->artifacts);
 
     m->id = path_name(r->folder);
     m->experiment_id = r->experiment_id;
@@ -406,9 +394,7 @@ static int complete_meta(struct meta *m, const struct run_info *r,
     if (!m->artifact_uri)
         m->artifact_uri = uri;
     m->status = settle_status(m, r);
-    ret = meta_save(m, r->folder, true, e);
-    free(uri);
-    return ret;
+    return meta_save(m, r->folder, true, e);
 }
 
 /* Also while the run is written: its writer replaces the file as a whole when
@@ -418,7 +404,7 @@ static int check_meta(const struct check *c, bool repair, struct err *e)
     const struct run_info *r = c->run;
     const struct span *seen = c->points.last_ms ? &c->points : &c->files;
     struct fsck_finding f = { r->name, r->id, STORE_META, NULL, repair };
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct err why = { 0 };
     struct meta m;
     int ret = 0;
@@ -436,7 +422,6 @@ static int check_meta(const struct check *c, bool repair, struct err *e)
     }
     if (ret == 0 && f.what)
         c->tell(c->arg, &f);
-    arena_clear(&mem);
     return ret;
 }
 

@@ -45,12 +45,11 @@ static void tell_file(void *arg, const char *file, const char *what)
 static bool fits(const char *sums, const char *file, const char *sum,
                  bool *known)
 {
-    char *line = xasprintf("%s  %s\n", sum, file);
-    char *tail = xasprintf("  %s\n", file);
+    AUTO_FREE char *line = xasprintf("%s  %s\n", sum, file);
+    AUTO_FREE char *tail = xasprintf("  %s\n", file);
     const bool found = strstr(sums, line) != NULL;
 
     *known = strstr(sums, tail) != NULL;
-    FREE(line, tail);
     return found;
 }
 
@@ -82,10 +81,10 @@ int fsck_checkpoints(const struct run_info *run, fsck_fn *fn, void *arg,
     struct compared c = { run, fn, arg };
     static const char *const files[] = { "model.safetensors",
                                          "optim.safetensors", "state.json" };
-    char *path = path_join(run->artifacts, "checkpoints.sha256");
-    char *folder = path_join(run->artifacts, "checkpoints");
-    struct path_list steps = { 0 };
-    struct buf sums = BUF_INIT;
+    AUTO_FREE char *path = path_join(run->artifacts, "checkpoints.sha256");
+    AUTO_FREE char *folder = path_join(run->artifacts, "checkpoints");
+    AUTO(path_list_clear) struct path_list steps = { 0 };
+    AUTO(buf_clear) struct buf sums = BUF_INIT;
     int ret = buf_read_unlinked(&sums, path, SUMS_MAX, e);
 
     if (ret == 0 && !path_is_link(folder) && path_is_folder(folder))
@@ -94,18 +93,14 @@ int fsck_checkpoints(const struct run_info *run, fsck_fn *fn, void *arg,
         ret = err_allow(ret, ERR_MISSING, e);
     for (size_t i = 0; i < steps.n && ret == 0; i++)
         for (size_t k = 0; k < 3 && ret == 0; k++) {
-            char *file =
+            AUTO_FREE char *file =
                 xasprintf("checkpoints/%s/%s", steps.name[i], files[k]);
 
             if (strncmp(steps.name[i], "step-", 5) == 0)
                 ret = check_file(&c, sums.s, file, e);
-            free(file);
         }
     if (ret == 0)
         ret = chain_check(run, tell_file, &c, e);
-    path_list_clear(&steps);
-    buf_clear(&sums);
-    FREE(folder, path);
     return ret;
 }
 
@@ -144,7 +139,7 @@ static bool is_id(const char *name, size_t most)
 static char *find_place(const char *parent, const char *meta, const char *key,
                         size_t most)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     const char *id = NULL;
     char fresh[33], *place;
     struct yaml y;
@@ -157,7 +152,6 @@ static char *find_place(const char *parent, const char *meta, const char *key,
         free(place);
         place = path_join(parent, fresh);
     }
-    arena_clear(&mem);
     return place;
 }
 
@@ -167,8 +161,8 @@ static int check_name(const struct check *c, const char *parent,
                       const char *from, const char *key, size_t most,
                       struct err *e)
 {
-    char *meta = path_join(from, STORE_META);
-    char *to = find_place(parent, meta, key, most);
+    AUTO_FREE char *meta = path_join(from, STORE_META);
+    AUTO_FREE char *to = find_place(parent, meta, key, most);
     bool repaired = false;
     int ret = 0;
 
@@ -184,7 +178,6 @@ static int check_name(const struct check *c, const char *parent,
                  : "MLflow fails on a folder of this name; move it out of the "
                    "store",
              repaired);
-    FREE(to, meta);
     return ret;
 }
 
@@ -192,25 +185,23 @@ static int check_runs_of(const struct check *c, const char *folder,
                          struct err *e)
 {
     enum { MOST = 256 };
-    struct path_list l = { 0 };
+    AUTO(path_list_clear) struct path_list l = { 0 };
     int ret = path_list(&l, folder, e);
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
         const char *run = path_listed(&l, i);
-        char *meta = path_join(run, STORE_META);
+        AUTO_FREE char *meta = path_join(run, STORE_META);
 
         if (!is_id(l.name[i], MOST) && path_exists(meta))
             ret = check_name(c, folder, run, "run_id", MOST, e);
-        free(meta);
     }
-    path_list_clear(&l);
     return ret;
 }
 
 static int check_names(const struct check *c, struct err *e)
 {
     enum { MOST = 64 };
-    struct path_list l = { 0 };
+    AUTO(path_list_clear) struct path_list l = { 0 };
     int ret = path_list(&l, c->root, e);
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
@@ -223,7 +214,6 @@ static int check_names(const struct check *c, struct err *e)
         else
             ret = check_name(c, c->root, folder, "experiment_id", MOST, e);
     }
-    path_list_clear(&l);
     return ret;
 }
 
@@ -270,7 +260,7 @@ static int repair(const char *root, struct experiments *all, size_t i,
                   struct err *e)
 {
     struct experiment *x = &all->item[i];
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret;
 
     if (is_taken(all, i, x->name))
@@ -280,13 +270,12 @@ static int repair(const char *root, struct experiments *all, size_t i,
         date(x, &runs);
         ret = edit_experiment_repair(x, e);
     }
-    runs_free(&runs);
     return ret;
 }
 
 static int check_experiments(const struct check *c, struct err *e)
 {
-    struct experiments all = { 0 };
+    AUTO(experiments_free) struct experiments all = { 0 };
     int ret = experiments_load(&all, c->root, PATH_NO_LINKS, e);
 
     for (size_t i = 0; ret == 0 && i < all.n; i++) {
@@ -305,14 +294,13 @@ static int check_experiments(const struct check *c, struct err *e)
         c->tell(c->arg, &f);
         free(name);
     }
-    experiments_free(&all);
     return ret;
 }
 
 static int check_leftover(void *arg, const char *folder, struct err *e)
 {
     const struct check *c = arg;
-    char *file = xasprintf(STORE_NAMES "/%s", path_name(folder));
+    AUTO_FREE char *file = xasprintf(STORE_NAMES "/%s", path_name(folder));
     const int ret = c->repair ? path_remove(folder, e) : 0;
     const struct fsck_finding f = {
         "(store)",
@@ -326,7 +314,6 @@ static int check_leftover(void *arg, const char *folder, struct err *e)
 
     if (ret == 0)
         c->tell(c->arg, &f);
-    free(file);
     return ret;
 }
 

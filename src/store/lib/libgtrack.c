@@ -240,7 +240,7 @@ static int say_forked(const struct gtrack *g, char why[GTRACK_WHY])
 static int load_before(struct runs *runs, const struct run_conf *c,
                        struct err *e)
 {
-    char *word = xstrdup(c->resume);
+    AUTO_FREE char *word = xstrdup(c->resume);
     const int ret = runs_select(runs, c->root, &word, 1, 0, e);
     struct run_info *run = runs->run;
     size_t n = 0;
@@ -250,7 +250,6 @@ static int load_before(struct runs *runs, const struct run_conf *c,
             run->metrics[n++] = run->metrics[i];
     if (ret == 0)
         run->n_metrics = n;
-    free(word);
     return ret;
 }
 
@@ -551,14 +550,13 @@ int gtrack_artifact_folder(struct gtrack *g, const char *name,
 {
     struct err e = { 0 };
     const char *run = run_folder(g->run);
-    char *path = xasprintf("%s/artifacts/%s", run, name);
+    AUTO_FREE char *path = xasprintf("%s/artifacts/%s", run, name);
     struct path_pin pin;
     int fd = path_pin(&pin, path, run, &e);
 
     if (fd == 0)
         fd = fcntl(pin.fd, F_DUPFD_CLOEXEC, 0);
     path_unpin(&pin, &e);
-    free(path);
     return fd < 0 ? say_why(why, &e) : fd;
 }
 

@@ -89,7 +89,7 @@ static bool is_aspect(const struct filter_parser *p, size_t *aspect)
 static int read_attribute(struct filter_parser *p, struct clause *c,
                           bool expected)
 {
-    struct buf known = BUF_INIT;
+    AUTO(buf_clear) struct buf known = BUF_INIT;
 
     c->attribute = run_value_find(c->key, true);
     if (c->attribute >= 0)
@@ -102,7 +102,6 @@ static int read_attribute(struct filter_parser *p, struct clause *c,
     err_set(p->e, ERR_USAGE,
             "filter: there is no attribute %s; attributes are %shost and idle",
             c->key, known.s);
-    buf_clear(&known);
     return -1;
 }
 

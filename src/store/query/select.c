@@ -109,7 +109,7 @@ static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
                         struct err *e)
 {
     const size_t n = strlen(word);
-    struct buf which = BUF_INIT;
+    AUTO(buf_clear) struct buf which = BUF_INIT;
     size_t found = 0, last = 0;
 
     if (n < PREFIX_MIN)
@@ -126,7 +126,6 @@ static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
     else if (found > 1)
         err_set(e, ERR_USAGE, "%s is the beginning of %zu run ids:%s", word,
                 found, which.s);
-    buf_clear(&which);
     return found > 1 ? -1 : (int)found;
 }
 
@@ -302,8 +301,8 @@ static int find_word(const struct run_info *run, char **words, int n)
 
 void runs_sort_as_named(struct runs *runs, char **words, int n)
 {
-    struct run_info *out = xcalloc(runs->n, sizeof *out);
-    int *word = xcalloc(runs->n, sizeof *word);
+    AUTO_FREE struct run_info *out = xcalloc(runs->n, sizeof *out);
+    AUTO_FREE int *word = xcalloc(runs->n, sizeof *word);
     size_t filled = 0;
 
     for (size_t i = 0; i < runs->n; i++)
@@ -313,7 +312,6 @@ void runs_sort_as_named(struct runs *runs, char **words, int n)
             if (word[i] == w)
                 out[filled++] = runs->run[i];
     memcpy(runs->run, out, runs->n * sizeof *out);
-    FREE(out, word);
 }
 
 /* Is this a cell of the sweep called `name`, as gtrain tags them? */
@@ -327,8 +325,8 @@ static bool in_sweep(const struct run_info *r, const char *name)
 int runs_keep_sweep(struct runs *runs, const char *root, const char *name,
                     int flags, struct err *e)
 {
-    struct runs one = { 0 };
-    char *word = xstrdup(name);
+    AUTO(runs_free) struct runs one = { 0 };
+    AUTO_FREE char *word = xstrdup(name);
     bool named = false;
     size_t kept = 0;
     int ret = 0;
@@ -350,7 +348,5 @@ int runs_keep_sweep(struct runs *runs, const char *root, const char *name,
     }
     if (ret == 0)
         runs->n = kept;
-    runs_free(&one);
-    free(word);
     return ret;
 }

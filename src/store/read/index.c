@@ -544,7 +544,7 @@ static void put_record(struct buf *b, const void *data, size_t n)
 
 void index_write(const char *path, const struct buf *b)
 {
-    char *temp = xasprintf("%s.new", path);
+    AUTO_FREE char *temp = xasprintf("%s.new", path);
     FILE *fp = NULL;
 
     if (path_make_parent(path, ERR_IGNORED) == 0) {
@@ -563,12 +563,11 @@ void index_write(const char *path, const struct buf *b)
             unlink(temp);
         fclose(fp);
     }
-    free(temp);
 }
 
 void index_save(struct index *x, char *const *keys, size_t n)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (!x->path || x->n_news == 0 || !is_worth_it(x, n))
         return;
@@ -586,7 +585,6 @@ void index_save(struct index *x, char *const *keys, size_t n)
             put_record(&b, x->data + old->at, old->size);
     }
     index_write(x->path, &b);
-    buf_clear(&b);
 }
 
 void index_close(struct index *x, struct arena *mem)

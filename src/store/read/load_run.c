@@ -46,7 +46,7 @@ static void load_pair(struct run_reader *r, enum key_kind kind,
 {
     struct pair **pairs = kind == TAG ? &r->run->tags : &r->run->params;
     size_t *n = kind == TAG ? &r->run->n_tags : &r->run->n_params;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct err e = { 0 };
 
     if (r->text >= TEXT_MAX) {
@@ -63,7 +63,6 @@ static void load_pair(struct run_reader *r, enum key_kind kind,
         (*pairs)[(*n)++] = (struct pair){ arena_strdup(r->mem, key),
                                           arena_strndup(r->mem, b.s, b.len) };
     }
-    buf_clear(&b);
 }
 
 /* Older stores have "is.NAME" for "derived.NAME".  A run that was resumed since
@@ -165,38 +164,36 @@ static void load_folder(struct run_reader *r, const char *folder,
 /* Archives and git have no empty folders, so one that is missing is empty. */
 static void load_keys(struct run_reader *r, enum key_kind kind)
 {
-    char *folder = path_join(r->run->folder, key_folders[kind]);
+    AUTO_FREE char *folder = path_join(r->run->folder, key_folders[kind]);
 
     if (path_is_refused(folder, r->run->links))
         damaged(r, "is a symbolic link, which only --follow-links follows",
                 folder);
     else
         load_folder(r, folder, kind);
-    free(folder);
 }
 
 static void watch_inside(struct run_reader *r, const char *name,
                          enum watch_when when)
 {
-    char *path = path_join(r->run->folder, name);
+    AUTO_FREE char *path = path_join(r->run->folder, name);
 
     watch_add(r->watch, r->run->folder, path, when);
-    free(path);
 }
 
 static void load_inputs(struct run_reader *r)
 {
-    char *folder = path_join(r->run->folder, "inputs");
+    AUTO_FREE char *folder = path_join(r->run->folder, "inputs");
     const char *problem = NULL;
     struct path_list names;
 
     watch_add(r->watch, r->run->folder, folder, WATCH_RUNNING);
     if (path_list_most(&names, folder, DATASETS_MAX, ERR_IGNORED) == 0) {
         for (size_t i = 0; i < names.n; i++) {
-            char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
+            AUTO_FREE char *meta =
+                xasprintf("inputs/%s/" STORE_META, names.name[i]);
 
             watch_inside(r, meta, WATCH_RUNNING);
-            free(meta);
         }
         path_list_clear(&names);
         datasets_load(&r->run->inputs, &r->run->n_inputs, r->mem,
@@ -204,7 +201,6 @@ static void load_inputs(struct run_reader *r)
         if (problem)
             damaged(r, problem, folder);
     }
-    free(folder);
 }
 
 void load_run(struct run_info *run, struct arena *mem, struct watch *watch,

@@ -218,7 +218,7 @@ static bool is_current(const struct outlined *o, const struct head *h,
 /* Take the blocks out of the cache, if they are still those of the metric. */
 static void take_cached(struct outlined *o)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct head h;
     struct block *block;
 
@@ -237,7 +237,6 @@ static void take_cached(struct outlined *o)
                 free(block);
         }
     }
-    buf_clear(&b);
 }
 
 /* How many blocks have lines that will not change: another block follows, so
@@ -257,8 +256,8 @@ static void remove_old(const char *cache)
 {
     enum { DAYS = 30 };
     const int64_t now = clock_wall_ms() / 1000;
-    char *folder = path_parent(cache);
-    struct path_list names = { 0 };
+    AUTO_FREE char *folder = path_parent(cache);
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
     path_list(&names, folder, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
@@ -269,8 +268,6 @@ static void remove_old(const char *cache)
             st.st_mtim.tv_sec < now - DAYS * 24 * 3600)
             unlink(path);
     }
-    path_list_clear(&names);
-    free(folder);
 }
 
 static void save_cached(const struct outlined *o, size_t n)
@@ -279,7 +276,7 @@ static void save_cached(const struct outlined *o, size_t n)
     struct head h = {
         .ino = o->ino, .cuts = hash_cuts(o), .n = n, .sum = hash_blocks(b, n)
     };
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
 
     memcpy(h.magic, magic, sizeof magic);
     if (hash_bytes(o, &b[n - 1], &h.tail)) {
@@ -288,7 +285,6 @@ static void save_cached(const struct outlined *o, size_t n)
         index_write(o->cache, &out);
         remove_old(o->cache);
     }
-    buf_clear(&out);
 }
 
 /* -- all blocks of a metric ------------------------------------------------ */

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +43,7 @@ struct beats {
 
 static void read_beats(struct beats *b, const char *root)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     size_t boot;
 
     b->path = index_path(root, ".beats");
@@ -62,7 +61,6 @@ static void read_beats(struct beats *b, const char *root)
                 continue;
             APPEND(b->item, b->n, b->room) = one;
         }
-    buf_clear(&text);
 }
 
 static void write_beats(struct beats *b)
@@ -269,11 +267,9 @@ struct worker {
 
 static bool holds(const char *folder, const char *kind)
 {
-    char *path = path_join(folder, kind);
-    const bool any = store_has_files(path);
+    AUTO_FREE char *path = path_join(folder, kind);
 
-    free(path);
-    return any;
+    return store_has_files(path);
 }
 
 /* Without a meta.yaml: is its writer just about to create it?  Nothing is
@@ -304,7 +300,7 @@ static void keep_run(struct run_info *run, struct arena *read,
                              .links = run->links,
                              .unread = run->unread,
                              .edited = run->edited };
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct unpack u;
     char *packed;
 
@@ -318,7 +314,6 @@ static void keep_run(struct run_info *run, struct arena *read,
     } else {
         arena_join(mem, read);
     }
-    buf_clear(&b);
 }
 
 static void load_one(struct crew *crew, struct load_task *task,

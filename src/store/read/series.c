@@ -30,7 +30,7 @@ static int by_step(const void *a, const void *b)
 /* By step; points of one step stay in the order of the file. */
 static void sort_by_step(struct series *s)
 {
-    struct at *at = xcalloc(s->n, sizeof *at);
+    AUTO_FREE struct at *at = xcalloc(s->n, sizeof *at);
 
     for (size_t i = 0; i < s->n; i++)
         at[i] = (struct at){ { s->ms[i], s->step[i], s->value[i] }, i };
@@ -40,7 +40,6 @@ static void sort_by_step(struct series *s)
         s->step[i] = at[i].point.step;
         s->value[i] = at[i].point.value;
     }
-    free(at);
 }
 
 /* A series that is being filled with a part of the points. */
@@ -110,8 +109,8 @@ int series_load_part(struct series *s, const struct run_info *run,
                      const char *key, const struct series_part *part, int flags,
                      struct err *e)
 {
-    char *path = xasprintf("%s/metrics/%s", run->folder, key);
-    struct arena mem = { 0 };
+    AUTO_FREE char *path = xasprintf("%s/metrics/%s", run->folder, key);
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct rewind_list rewinds = { 0 };
     const struct metric_file file = { path, key, .rewinds = &rewinds,
                                       .links = run->links, .run = run->folder };
@@ -133,8 +132,6 @@ int series_load_part(struct series *s, const struct run_info *run,
             err_set(e, ERR_MISSING, "run %s has no metric %s", run->name, key);
         series_free(s);
     }
-    arena_clear(&mem);
-    free(path);
     return ret;
 }
 
@@ -160,7 +157,7 @@ bool series_at(double *value, const struct run_info *run, const char *key,
                int64_t step, bool first, struct err *e)
 {
     const struct series_part part = { first ? step : INT64_MIN, step, 1 };
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     bool found;
 
     if (series_load_part(&s, run, key, &part, LOAD_MAY_LACK, e) < 0)
@@ -168,14 +165,13 @@ bool series_at(double *value, const struct run_info *run, const char *key,
     found = s.n > 0;
     if (found)
         *value = s.value[first ? 0 : s.n - 1];
-    series_free(&s);
     return found;
 }
 
 bool series_median(double *value, const struct run_info *run, const char *key,
                    struct err *e)
 {
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     size_t n = 0;
 
     if (series_load(&s, run, key, LOAD_MAY_LACK, e) < 0)
@@ -186,7 +182,6 @@ bool series_median(double *value, const struct run_info *run, const char *key,
     if (n)
         *value =
             (num_nth(s.value, n, (n - 1) / 2) + num_nth(s.value, n, n / 2)) / 2;
-    series_free(&s);
     return n > 0;
 }
 
@@ -264,14 +259,13 @@ static struct tokens_until tokens_until(const struct run_info *run,
 {
     const struct series_part part = { INT64_MIN, step, 1 };
     struct tokens_until u = { tokens_before(run, m, e), 0 };
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
 
     if (series_load_part(&s, run, m->key, &part, LOAD_MAY_LACK, e) == 0 &&
         s.n) {
         u.tokens = s.value[s.n - 1];
         u.seconds = run_rate_seconds(run, s.ms[s.n - 1]);
     }
-    series_free(&s);
     return u;
 }
 
@@ -279,7 +273,7 @@ static double harmonic_mean(const struct run_info *run, const char *key,
                             int64_t from, int64_t to, struct err *e)
 {
     const struct series_part part = { from, to, 0 };
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     double sum = 0;
     size_t n = 0;
 
@@ -290,7 +284,6 @@ static double harmonic_mean(const struct run_info *run, const char *key,
             sum += 1 / s.value[i];
             n++;
         }
-    series_free(&s);
     return n ? (double)n / sum : (double)NAN;
 }
 
@@ -369,21 +362,18 @@ static size_t subtract(const struct series *a, const struct series *b,
 int paired_runs(struct paired *p, const struct run_info *a,
                 const struct run_info *b, const char *key, struct err *e)
 {
-    struct series x = { 0 }, y = { 0 };
+    AUTO(series_free) struct series x = { 0 }, y = { 0 };
     int ret = series_load(&x, a, key, LOAD_MAY_LACK, e);
 
     *p = (struct paired){ .mean = (double)NAN, .error = (double)NAN };
     if (ret == 0)
         ret = series_load(&y, b, key, LOAD_MAY_LACK, e);
     if (ret == 0) {
-        double *d = xcalloc(x.n + 1, sizeof *d);
+        AUTO_FREE double *d = xcalloc(x.n + 1, sizeof *d);
         const size_t n = subtract(&x, &y, d), last = (n + 3) / 4;
 
         *p = paired_series(d + n - last, last);
-        free(d);
     }
-    series_free(&x);
-    series_free(&y);
     return ret;
 }
 
@@ -407,7 +397,7 @@ int paired_groups(struct paired *p, const struct run_info *const *a, size_t n,
                   const struct run_info *const *b, size_t n_b, const char *key,
                   struct err *e)
 {
-    double *diff = xcalloc(n, sizeof *diff);
+    AUTO_FREE double *diff = xcalloc(n, sizeof *diff);
     size_t found = 0;
     int ret = 0;
 
@@ -424,6 +414,5 @@ int paired_groups(struct paired *p, const struct run_info *const *a, size_t n,
     }
     if (found != 1)
         *p = paired_independent(diff, found);
-    free(diff);
     return ret;
 }

@@ -51,24 +51,22 @@ void edit_move_end(struct edit_move *m)
 /* Wherever the run is now. */
 static void place_run(const char *root, const char *id)
 {
-    struct experiments all = { 0 };
+    AUTO(experiments_free) struct experiments all = { 0 };
 
     if (experiments_load(&all, root, PATH_NO_LINKS, ERR_IGNORED) == 0)
         for (size_t i = 0; i < all.n; i++) {
-            char *run = path_join(all.item[i].folder, id);
+            AUTO_FREE char *run = path_join(all.item[i].folder, id);
 
             if (path_exists(run) && !path_is_link(run))
                 meta_change(run, NULL, NULL, ERR_IGNORED);
-            free(run);
         }
-    experiments_free(&all);
 }
 
 void edit_finish_moves(const char *root)
 {
-    char *parent = path_join(root, STORE_NAMES);
-    char *folder = path_join(parent, MOVES);
-    struct path_list names = { 0 };
+    AUTO_FREE char *parent = path_join(root, STORE_NAMES);
+    AUTO_FREE char *folder = path_join(parent, MOVES);
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
     if (!path_is_link(parent) && !path_is_link(folder))
         path_list(&names, folder, ERR_IGNORED);
@@ -89,8 +87,6 @@ void edit_finish_moves(const char *root)
             close(m.fd);
         free(m.mark);
     }
-    path_list_clear(&names);
-    FREE(folder, parent);
 }
 
 #define NAME_TAG "mlflow.runName"
@@ -100,11 +96,10 @@ void edit_finish_moves(const char *root)
 /* Complete what killed processes left of moves in the store of this run. */
 static void finish_moves(const struct run_info *run)
 {
-    char *experiment = path_parent(run->folder);
-    char *root = path_parent(experiment);
+    AUTO_FREE char *experiment = path_parent(run->folder);
+    AUTO_FREE char *root = path_parent(experiment);
 
     edit_finish_moves(root);
-    FREE(root, experiment);
 }
 
 /* Where the names of files ignore case, a tag would replace its twin. */
@@ -251,10 +246,10 @@ static void put_pair(struct buf *b, const struct yaml_pair *p,
 static int rewrite_experiment(const char *folder, struct patch patch,
                               const struct experiment *x, struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     const char *path = arena_printf(&mem, "%s/" STORE_META, folder);
     char *temp = arena_printf(&mem, "%s/.meta", folder);
-    char *uri = store_uri(folder);
+    AUTO_FREE char *uri = store_uri(folder);
     const struct yaml_pair need[] = {
         { "artifact_location", uri, false },
         { "creation_time",
@@ -265,7 +260,7 @@ static int rewrite_experiment(const char *folder, struct patch patch,
         { "lifecycle_stage", x && x->deleted ? "deleted" : "active", false },
         { "name", patch.name, false },
     };
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct yaml y = { NULL, 0 };
     int ret = yaml_load(&y, &mem, path, PATH_NO_LINKS, false, e);
 
@@ -286,9 +281,6 @@ static int rewrite_experiment(const char *folder, struct patch patch,
             put_pair(&b, &need[i], &patch);
     if (ret == 0)
         ret = store_write(path, temp, b.s, b.len, true, NULL, e);
-    buf_clear(&b);
-    arena_clear(&mem);
-    free(uri);
     return ret;
 }
 
@@ -340,7 +332,7 @@ struct uris {
 static int look_at_uri(struct uris *u, const char *folder, const char *uri,
                        const struct run_info *run, struct err *e)
 {
-    char *now = store_uri(folder);
+    AUTO_FREE char *now = store_uri(folder);
     const struct patch patch = { .location = now };
     const bool wrong = u->correct ? is_local(uri) && strcmp(uri, now) != 0
                                   : was_moved(uri, u->root, folder);
@@ -350,15 +342,14 @@ static int look_at_uri(struct uris *u, const char *folder, const char *uri,
         ret = run ? change(run, set_uri, now, e)
                   : rewrite_experiment(folder, patch, NULL, e);
     u->count += wrong && ret == 0;
-    free(now);
     return ret;
 }
 
 int edit_uris(const char *root, bool correct, int64_t *count, struct err *e)
 {
     struct uris u = { root, correct, 0 };
-    struct experiments all = { 0 };
-    struct runs runs = { 0 };
+    AUTO(experiments_free) struct experiments all = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = experiments_load(&all, root, PATH_NO_LINKS, e);
 
     for (size_t i = 0; i < all.n && ret == 0; i++)
@@ -373,7 +364,5 @@ int edit_uris(const char *root, bool correct, int64_t *count, struct err *e)
             ret = look_at_uri(&u, r->artifacts, r->artifact_uri, r, e);
     }
     *count = u.count;
-    runs_free(&runs);
-    experiments_free(&all);
     return ret;
 }

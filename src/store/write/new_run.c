@@ -33,13 +33,10 @@ static char *fresh_name(const char *root, const char *what)
 
 static bool is_beside(const char *root, const char *folder)
 {
-    char *parent = path_parent(folder);
+    AUTO_FREE char *parent = path_parent(folder);
     struct stat a, b;
-    const bool beside =
-        stat(root, &a) == 0 && stat(parent, &b) == 0 && a.st_dev == b.st_dev;
 
-    free(parent);
-    return beside;
+    return stat(root, &a) == 0 && stat(parent, &b) == 0 && a.st_dev == b.st_dev;
 }
 
 char *staging_begin(const char *root, const char *folder, struct err *e)
@@ -97,8 +94,8 @@ int staging_add(struct staging_batch *b, char *staged, char *folder,
 
 int staging_remove(const char *root, const char *folder, struct err *e)
 {
-    char *away = fresh_name(root, "old");
-    char *meta = path_join(folder, STORE_META);
+    AUTO_FREE char *away = fresh_name(root, "old");
+    AUTO_FREE char *meta = path_join(folder, STORE_META);
     int ret = 0;
 
     if (away && rename(folder, away) == 0) {
@@ -109,7 +106,6 @@ int staging_remove(const char *root, const char *folder, struct err *e)
         if (ret == 0)
             ret = path_remove(folder, e);
     }
-    FREE(meta, away);
     return ret;
 }
 
@@ -137,8 +133,8 @@ static int64_t idle_secs(const char *folder)
 int staging_leftovers(const char *root, staging_fn *fn, void *arg,
                       struct err *e)
 {
-    char *folder = path_join(root, STORE_NAMES);
-    struct path_list names = { 0 };
+    AUTO_FREE char *folder = path_join(root, STORE_NAMES);
+    AUTO(path_list_clear) struct path_list names = { 0 };
     int ret = 0;
 
     if (!path_is_link(folder) && path_is_folder(folder))
@@ -153,8 +149,6 @@ int staging_leftovers(const char *root, staging_fn *fn, void *arg,
             idle_secs(path) > IDLE_SECS)
             ret = fn(arg, path, e);
     }
-    path_list_clear(&names);
-    free(folder);
     return ret;
 }
 
@@ -199,7 +193,8 @@ static void fill_meta(struct new_run *n, struct arena *mem,
                       const struct run_conf *c, const char *id,
                       const char *experiment, const char *name)
 {
-    char *uri = store_uri(arena_printf(mem, "%s/artifacts", n->place));
+    AUTO_FREE char *uri =
+        store_uri(arena_printf(mem, "%s/artifacts", n->place));
 
     n->meta = (struct meta){
         .id = arena_strdup(mem, id),
@@ -211,7 +206,6 @@ static void fill_meta(struct new_run *n, struct arena *mem,
         .status = RUN_RUNNING,
         .start_ms = c->start_ms ? c->start_ms : n->self.start_ms,
     };
-    free(uri);
 }
 
 static int choose_id(char id[33], const char *wanted, struct err *e)
@@ -305,15 +299,12 @@ static void begin_attempt(const struct stored_run *p, struct attempt *a,
 static int save_attempt(struct stored_run *p, enum run_status status,
                         int64_t end_ms, bool begins, struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct attempt_list list;
     struct attempt a;
-    int ret;
 
-    if (attempts_load(&list, &mem, p->folder, PATH_NO_LINKS, e) < 0) {
-        arena_clear(&mem);
+    if (attempts_load(&list, &mem, p->folder, PATH_NO_LINKS, e) < 0)
         return -1;
-    }
     if (list.n) {
         a = list.item[list.n - 1];
     } else {
@@ -326,9 +317,7 @@ static int save_attempt(struct stored_run *p, enum run_status status,
     a.status = status;
     a.end_ms = end_ms;
     a.beat_ms = clock_wall_ms();
-    ret = attempt_save(p->folder, &a, begins, NULL, e);
-    arena_clear(&mem);
-    return ret;
+    return attempt_save(p->folder, &a, begins, NULL, e);
 }
 
 int stored_run_create(struct stored_run *p, const struct run_conf *c,
@@ -396,7 +385,7 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
 {
     const char *file = find_file(p, PARAM, key, e);
     char *path;
-    struct buf was = BUF_INIT, now = BUF_INIT;
+    AUTO(buf_clear) struct buf was = BUF_INIT, now = BUF_INIT;
     int ret = 0;
 
     if (!file)
@@ -410,8 +399,6 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
                       "parameter %s is already '%.60s'; it cannot become "
                       "'%.60s'",
                       key, was.s, now.s);
-    buf_clear(&now);
-    buf_clear(&was);
     free(path);
     return ret;
 }
@@ -433,8 +420,8 @@ int stored_run_artifact(struct stored_run *p, const char *name,
 int stored_run_move_artifact(struct stored_run *p, const char *from,
                              const char *to, struct err *e)
 {
-    char *old = xasprintf("%s/artifacts/%s", p->folder, from);
-    char *new = xasprintf("%s/artifacts/%s", p->folder, to);
+    AUTO_FREE char *old = xasprintf("%s/artifacts/%s", p->folder, from);
+    AUTO_FREE char *new = xasprintf("%s/artifacts/%s", p->folder, to);
     const int ret = store_rename_below(p->folder, old, p->folder, new, e);
 
     for (char *at = old; ret == 0 && at;) {
@@ -445,7 +432,6 @@ int stored_run_move_artifact(struct stored_run *p, const char *from,
         if (strcmp(path_name(at), "artifacts") == 0 || rmdir(at) < 0)
             break;
     }
-    FREE(old, new);
     return ret;
 }
 

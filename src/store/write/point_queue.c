@@ -235,7 +235,7 @@ void point_queue_text(struct point_queue *q, enum key_kind kind,
 {
     struct queued_text text = { kind, xstrdup(key),
                                 value ? xstrdup(value) : NULL };
-    char *old = NULL;
+    AUTO_FREE char *old = NULL;
     bool found = false;
 
     pthread_mutex_lock(&q->lock);
@@ -253,7 +253,6 @@ void point_queue_text(struct point_queue *q, enum key_kind kind,
     pthread_mutex_unlock(&q->lock);
     if (found)
         free(text.key);
-    free(old);
 }
 
 /* -- the writer's side ------------------------------------------------- */

@@ -44,11 +44,11 @@ static void add_tag(struct point_queue *q, const char *key, const char *value)
 /* The value of a line "name : value" of a file under /proc, or "". */
 static void proc_line(struct buf *out, const char *path, const char *name)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (buf_read_file(&b, path, 1 << 20, ERR_IGNORED) == 0) {
         const char *at = strncmp(b.s, name, strlen(name)) == 0 ? b.s : NULL;
-        char *line = xasprintf("\n%s", name);
+        AUTO_FREE char *line = xasprintf("\n%s", name);
 
         if (!at && (at = strstr(b.s, line)))
             at++;
@@ -57,9 +57,7 @@ static void proc_line(struct buf *out, const char *path, const char *name)
             at += 1 + strspn(at + 1, " \t");
             buf_add(out, at, strcspn(at, "\n"));
         }
-        free(line);
     }
-    buf_clear(&b);
 }
 
 static void processor(struct point_queue *q)
@@ -83,30 +81,28 @@ static void accelerators(struct point_queue *q)
     static const char gpus[] = "/proc/driver/nvidia/gpus";
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     struct path_list names;
-    struct buf all = BUF_INIT, driver = BUF_INIT;
+    AUTO(buf_clear) struct buf all = BUF_INIT, driver = BUF_INIT;
 
     if (path_list(&names, gpus, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
-        char *path = xasprintf("%s/%s/information", gpus, names.name[i]);
+        AUTO_FREE char *path =
+            xasprintf("%s/%s/information", gpus, names.name[i]);
 
         if (all.len)
             buf_str(&all, "; ");
         proc_line(&all, path, "Model");
-        free(path);
     }
     proc_line(&driver, "/proc/driver/nvidia/version", "NVRM version");
     add_tag(q, "gtrack.gpus", all.s);
     add_tag(q, "gtrack.driver", driver.s);
     add_tag(q, "gtrack.visible_gpus", visible);
-    buf_clear(&driver);
-    buf_clear(&all);
     path_list_clear(&names);
 }
 
 static void machine(struct point_queue *q)
 {
-    struct buf libraries = BUF_INIT;
+    AUTO(buf_clear) struct buf libraries = BUF_INIT;
     struct utsname u;
 
     if (uname(&u) == 0) {
@@ -117,7 +113,6 @@ static void machine(struct point_queue *q)
     accelerators(q);
     usage_libraries(&libraries);
     add_tag(q, "gtrack.libraries", libraries.s);
-    buf_clear(&libraries);
 }
 
 static void slurm(struct point_queue *q)
@@ -131,7 +126,7 @@ static void slurm(struct point_queue *q)
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *tag = xasprintf("gtrack.slurm.%s", names[i]);
+        AUTO_FREE char *tag = xasprintf("gtrack.slurm.%s", names[i]);
         char variable[64] = "SLURM_";
         size_t n = strlen(variable);
 
@@ -140,7 +135,6 @@ static void slurm(struct point_queue *q)
                 *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
         variable[n] = '\0';
         add_tag(q, tag, getenv(variable));
-        free(tag);
     }
 }
 
@@ -169,7 +163,7 @@ static bool git(struct provenance *c, struct buf *out, size_t max,
 
 static void keep_diff(struct provenance *c, const struct buf *diff)
 {
-    struct buf tag = BUF_INIT;
+    AUTO(buf_clear) struct buf tag = BUF_INIT;
 
     store_artifact_write(c->run, "git.diff", diff->s, diff->len, true,
                          ERR_IGNORED);
@@ -177,7 +171,6 @@ static void keep_diff(struct provenance *c, const struct buf *diff)
     if (diff->len > DIFF_TAG)
         buf_str(&tag, "\n... the rest is in the artifact git.diff\n");
     point_queue_text(c->queue, TAG, "mlflow.source.git.diff", tag.s);
-    buf_clear(&tag);
 }
 
 bool provenance_has_filter(void)
@@ -188,13 +181,12 @@ bool provenance_has_filter(void)
         "config",       "--show-scope", "--name-only",
         "--get-regexp", "^filter\\.",   NULL
     };
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     bool any;
 
     buf_char(&b, '\n');
     any = !provenance_git(&b, DIFF_MAX, GIT_SECS, list) ||
           strstr(b.s, "\nlocal") || strstr(b.s, "\nworktree");
-    buf_clear(&b);
     return any;
 }
 
@@ -232,11 +224,10 @@ static void source(struct provenance *c)
     if (git(c, &b, 4096, branch))
         add_tag(q, "mlflow.source.git.branch", b.s);
     if (git(c, &b, 4096, remote)) {
-        struct buf url = BUF_INIT;
+        AUTO(buf_clear) struct buf url = BUF_INIT;
 
         secret_mask(&url, b.s);
         add_tag(q, "mlflow.source.git.repoURL", url.s);
-        buf_clear(&url);
     }
     if (provenance_has_filter()) {
         log_warn("the changes since the commit are not recorded: git would "

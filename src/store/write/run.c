@@ -124,12 +124,11 @@ static void stop_beats(struct run *r)
 /* A command line without secrets. */
 static const char *mask_command(struct arena *mem, const char *command)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     const char *masked;
 
     secret_mask(&b, command);
     masked = arena_strdup(mem, b.s);
-    buf_clear(&b);
     return masked;
 }
 
@@ -230,10 +229,9 @@ static int take_over(struct run *r, const struct run_conf *c, struct err *e)
 /* Those of earlier attempts. */
 static void clear_temps(const struct run *r)
 {
-    char *mine = attempt_path(r->folder, r->attempt.number);
+    AUTO_FREE char *mine = attempt_path(r->folder, r->attempt.number);
 
     store_clear_temps(r->folder, mine);
-    free(mine);
 }
 
 static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
@@ -409,12 +407,11 @@ const char *run_folder(const struct run *r)
 static void queue_text(struct run *r, enum key_kind kind, const char *key,
                        const char *value)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (value)
         secret_mask_named(&b, key, value);
     point_queue_text(&r->queue, kind, key, value ? b.s : NULL);
-    buf_clear(&b);
 }
 
 void run_param(struct run *r, const char *key, const char *value)
@@ -424,14 +421,13 @@ void run_param(struct run *r, const char *key, const char *value)
 
 void run_paramf(struct run *r, const char *key, const char *fmt, ...)
 {
-    struct buf value = BUF_INIT;
+    AUTO(buf_clear) struct buf value = BUF_INIT;
     va_list ap;
 
     va_start(ap, fmt);
     buf_vprintf(&value, fmt, ap);
     va_end(ap);
     run_param(r, key, value.s);
-    buf_clear(&value);
 }
 
 void run_tag(struct run *r, const char *key, const char *value)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +16,7 @@ enum { KEPT_MAX = 64 << 20 };
 static void open_file(struct run_output *o)
 {
     const char *run = run_folder(o->run);
-    char *path = xasprintf("%s/artifacts/%s", run, o->name);
+    AUTO_FREE char *path = xasprintf("%s/artifacts/%s", run, o->name);
     struct path_pin pin;
 
     if (path_pin(&pin, path, run, &o->why) == 0) {
@@ -29,7 +28,6 @@ static void open_file(struct run_output *o)
             err_sys(&o->why, "cannot create %s", path);
     }
     path_unpin(&pin, &o->why);
-    free(path);
 }
 
 static void write_kept(struct run_output *o)

@@ -120,13 +120,11 @@ static char *clean_value(const char *value, size_t most, bool *cut)
 static bool is_written(const struct writer *w, const char *file,
                        const char *value, bool *same)
 {
-    char *path = path_join(w->files.table[PARAM].folder, file);
-    struct buf b = BUF_INIT;
+    AUTO_FREE char *path = path_join(w->files.table[PARAM].folder, file);
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     const bool there = buf_read_unlinked(&b, path, 1 << 20, ERR_IGNORED) == 0;
 
     *same = there && strcmp(b.s, value) == 0;
-    buf_clear(&b);
-    free(path);
     return there;
 }
 
@@ -149,7 +147,8 @@ static int write_text(struct writer *w, const struct queued_text *t,
     static const char *const word[] = { [PARAM] = "parameter", [TAG] = "tag" };
     const char *file = find_file(w, t->kind, t->key);
     bool cut = false, same = false;
-    char *value = t->value ? clean_value(t->value, most[t->kind], &cut) : NULL;
+    AUTO_FREE char *value =
+        t->value ? clean_value(t->value, most[t->kind], &cut) : NULL;
     int ret = 0;
 
     if (t->kind != PARAM || !is_written(w, file, value, &same)) {
@@ -161,7 +160,6 @@ static int write_text(struct writer *w, const struct queued_text *t,
     } else if (!same) {
         note_change(w, t, value);
     }
-    free(value);
     return ret;
 }
 

@@ -27,14 +27,14 @@ void import_json_each(const char *prefix, json_t *object, char separator,
 
     json_object_foreach(object, name, value)
     {
-        char *key = *prefix ? xasprintf("%s%c%s", prefix, separator, name)
-                            : xstrdup(name);
+        AUTO_FREE char *key = *prefix
+                                  ? xasprintf("%s%c%s", prefix, separator, name)
+                                  : xstrdup(name);
 
         if (json_object_size(value) && !json_object_get(value, "_type"))
             import_json_each(key, value, separator, fn, arg);
         else
             fn(arg, key, value);
-        free(key);
     }
 }
 
@@ -137,14 +137,13 @@ bool import_run_histogram(struct import_run *in, const char *key, int64_t step,
                      (json_int_t)ms, "values", counts, "bins", edges);
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     if (text) {
-        char *clean = key_clean(key);
-        char *name = xasprintf("histograms/%s.jsonl", clean);
+        AUTO_FREE char *clean = key_clean(key);
+        AUTO_FREE char *name = xasprintf("histograms/%s.jsonl", clean);
         struct import_file *f = find_file(in, name);
 
         if (!f)
             f = add_file(in, xstrdup(name));
         buf_printf(&f->data, "%s\n", text);
-        FREE(name, clean);
     }
     good = text;
     free(text);
@@ -191,7 +190,7 @@ static char *other_name(const struct import_run *in, const char *key,
                         const struct import_media *m)
 {
     const char *ending = check_ending(m->ending);
-    char *clean = key_clean(key);
+    AUTO_FREE char *clean = key_clean(key);
     char *name =
         xasprintf("%s/%s/%lld%s", m->kind, clean, (long long)m->step, ending);
 
@@ -200,7 +199,6 @@ static char *other_name(const struct import_run *in, const char *key,
         name = xasprintf("%s/%s/%lld-%d%s", m->kind, clean, (long long)m->step,
                          n, ending);
     }
-    free(clean);
     return name;
 }
 
@@ -258,7 +256,7 @@ bool import_run_media_file(struct import_run *in, const char *key,
 static int list_tables(const struct import_run *in, struct stored_run *b,
                        struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     struct emit o = { .b = &text };
     bool any = false;
     int ret = 0;
@@ -276,7 +274,6 @@ static int list_tables(const struct import_run *in, struct stored_run *b,
     emit_array_end(&o);
     if (any)
         ret = stored_run_tag(b, "mlflow.loggedArtifacts", text.s, e);
-    buf_clear(&text);
     return ret;
 }
 
@@ -419,14 +416,13 @@ void import_run_leave(struct import_run *in, const char *what)
 
 static void report_left(const struct import_run *in)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < in->n_left; i++)
         buf_printf(&b, "%s%s (%zu)", i ? ", " : "", in->left[i].what,
                    in->left[i].n);
     if (in->n_left)
         log_warn("%s: left out: %s", in->name ? in->name : in->source, b.s);
-    buf_clear(&b);
 }
 
 size_t import_run_count_points(const struct import_run *in)
@@ -517,8 +513,8 @@ static int mask_files(struct stored_run *b, const char *artifacts,
     int ret = 0;
 
     for (size_t i = 0; i < 2 && ret == 0; i++) {
-        char *path = path_join(artifacts, names[i]);
-        struct buf was = BUF_INIT, masked = BUF_INIT;
+        AUTO_FREE char *path = path_join(artifacts, names[i]);
+        AUTO(buf_clear) struct buf was = BUF_INIT, masked = BUF_INIT;
 
         if (path_exists(path))
             ret = buf_read_unlinked(&was, path, MOST, e);
@@ -526,9 +522,6 @@ static int mask_files(struct stored_run *b, const char *artifacts,
         if (ret == 0 && strlen(was.s) == was.len &&
             strcmp(masked.s, was.s) != 0)
             ret = stored_run_artifact(b, names[i], masked.s, masked.len, e);
-        buf_clear(&was);
-        buf_clear(&masked);
-        free(path);
     }
     return ret;
 }
@@ -536,8 +529,8 @@ static int mask_files(struct stored_run *b, const char *artifacts,
 static int write_files(const struct import_run *in, struct stored_run *b,
                        struct err *e)
 {
-    char *artifacts = path_join(b->folder, "artifacts");
-    char *output = path_join(artifacts, "output.log");
+    AUTO_FREE char *artifacts = path_join(b->folder, "artifacts");
+    AUTO_FREE char *output = path_join(artifacts, "output.log");
     int ret = 0;
 
     if (in->files)
@@ -547,7 +540,6 @@ static int write_files(const struct import_run *in, struct stored_run *b,
     if (ret == 0 && in->output && !path_exists(output))
         ret = stored_run_artifact(b, "output.log", in->output,
                                   strlen(in->output), e);
-    FREE(output, artifacts);
     return ret;
 }
 

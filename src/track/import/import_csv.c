@@ -52,7 +52,7 @@ static void add_field(struct csv_row *r, struct buf *b, bool was_quoted)
  * it cannot be read. */
 static bool read_row(FILE *fp, char separator, struct csv_row *r)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     bool quoted = false, was_quoted = false, any = false;
     int c;
 
@@ -86,7 +86,6 @@ static bool read_row(FILE *fp, char separator, struct csv_row *r)
     any = any && !ferror(fp);
     if (any)
         add_field(r, &b, was_quoted);
-    buf_clear(&b);
     return any;
 }
 
@@ -127,7 +126,7 @@ static bool read_head(FILE *fp, char *separator, struct csv_row *r)
     static const char may_be[] = ",;\t";
     size_t count[sizeof may_be] = { 0 }, best = 0;
     bool quoted = false, any;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     FILE *line;
 
     read_names(fp, &b);
@@ -146,7 +145,6 @@ static bool read_head(FILE *fp, char *separator, struct csv_row *r)
     any = line && !ferror(fp) && read_row(line, *separator, r);
     if (line)
         fclose(line);
-    buf_clear(&b);
     return any;
 }
 

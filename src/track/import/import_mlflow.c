@@ -4,8 +4,6 @@
 #include "config.h"
 #include "track/import/import.h"
 
-#include <stdlib.h>
-
 #include "common/log.h"
 #include "common/path.h"
 #include "store/read/runs.h"
@@ -13,15 +11,11 @@
 
 static size_t count_entries(const char *folder, const char *name)
 {
-    char *path = path_join(folder, name);
-    struct path_list l = { 0 };
-    size_t n;
+    AUTO_FREE char *path = path_join(folder, name);
+    AUTO(path_list_clear) struct path_list l = { 0 };
 
     path_list(&l, path, ERR_IGNORED);
-    n = l.n;
-    path_list_clear(&l);
-    free(path);
-    return n;
+    return l.n;
 }
 
 /* Models are in the folder of an experiment, or in that of the store. */
@@ -42,7 +36,7 @@ static void report_models(const char *root)
 
 int import_mlflow(struct import *import, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     struct copies c;
     size_t deleted = 0;
     int ret;
@@ -66,6 +60,5 @@ int import_mlflow(struct import *import, struct err *e)
         import->points += c.points;
         report_models(import->path);
     }
-    runs_free(&runs);
     return ret;
 }

@@ -10,7 +10,6 @@
 #include <float.h>
 #include <math.h>
 #include <sqlite3.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -116,34 +115,31 @@ static void report_left(struct sqlite *d)
         { "traces", "trace" },
         { "alerts", "alert" },
     };
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
-        char *sql = xasprintf("SELECT count(*) FROM %s", left[i][0]);
+        AUTO_FREE char *sql = xasprintf("SELECT count(*) FROM %s", left[i][0]);
 
         if (has_table(d, left[i][0]) &&
             each(d, sql, NULL, take_count, ERR_IGNORED) == 0 && d->count > 0)
             buf_printf(&b, "%s%s (%lld)", b.len ? ", " : "", left[i][1],
                        (long long)d->count);
-        free(sql);
     }
     if (d->deleted)
         log_info("%s: deleted runs (%zu) stay deleted; ls -d lists them",
                  d->import->path, d->deleted);
     if (b.len)
         log_warn("%s: left out: %s", d->import->path, b.s);
-    buf_clear(&b);
 }
 
 /* Begin a run, with its id if that is one. */
 static void begin_run(struct sqlite *d, const char *id, const char *name)
 {
-    char *path = store_absolute(d->import->path);
+    AUTO_FREE char *path = store_absolute(d->import->path);
 
     import_run_init(&d->in, xasprintf("%s#%s", path, id));
     d->in.id = store_is_id(id) ? xstrdup(id) : NULL;
     import_run_name(&d->in, name);
-    free(path);
 }
 
 /* -- MLflow ---------------------------------------------------------------- */
@@ -178,7 +174,7 @@ static void find_artifacts(struct sqlite *d, long long experiment)
 {
     static const char *const places[] = { "mlruns", "mlartifacts" };
     struct import_run *in = &d->in;
-    char *beside = path_parent(d->import->path);
+    AUTO_FREE char *beside = path_parent(d->import->path);
 
     for (int i = 0; in->id && !in->files && i < 2; i++) {
         in->files = xasprintf("%s/%s/%lld/%s/artifacts", beside, places[i],
@@ -187,7 +183,6 @@ static void find_artifacts(struct sqlite *d, long long experiment)
             xreplace(&in->files, NULL);
     }
     in->inside = d->import->flags & LOAD_LINKS ? NULL : in->files;
-    free(beside);
 }
 
 static int read_mlflow_run(struct sqlite *d, sqlite3_stmt *row, struct err *e)
@@ -245,7 +240,7 @@ static int64_t time_of(const struct sqlite *d, sqlite3_stmt *row, int column)
 static int add_values(struct sqlite *d, sqlite3_stmt *row, struct err *e)
 {
     const char *json = text(d, row, 2);
-    json_t *values = json ? json_loads(json, 0, NULL) : NULL;
+    json_auto_t *values = json ? json_loads(json, 0, NULL) : NULL;
     struct import_json_row r = { &d->in, "", d->lib.whole(row, 0),
                                  time_of(d, row, 1) };
 
@@ -255,7 +250,6 @@ static int add_values(struct sqlite *d, sqlite3_stmt *row, struct err *e)
         r.step = (r.ms - d->in.start_ms) / 1000;
     }
     import_json_each("", values, '/', import_json_point, &r);
-    json_decref(values);
     return 0;
 }
 
@@ -269,14 +263,13 @@ static void add_setting(void *arg, const char *key, json_t *value)
 static int add_config(struct sqlite *d, sqlite3_stmt *row, struct err *e)
 {
     const char *json = text(d, row, 1);
-    json_t *config = json ? json_loads(json, 0, NULL) : NULL;
+    json_auto_t *config = json ? json_loads(json, 0, NULL) : NULL;
 
     (void)e;
     d->in.start_ms = d->in.end_ms = time_of(d, row, 0);
     xreplace(&d->in.user,
              json_string_value(json_object_get(config, "_Username")));
     import_json_each("", config, '.', add_setting, &d->in);
-    json_decref(config);
     return 0;
 }
 
@@ -327,8 +320,8 @@ static int open_as(struct sqlite *d, const char *name, int flags, struct err *e)
 static int open_file(struct sqlite *d, struct err *e)
 {
     const char *path = d->import->path;
-    char *wal = xasprintf("%s-wal", path);
-    struct buf uri = BUF_INIT;
+    AUTO_FREE char *wal = xasprintf("%s-wal", path);
+    AUTO(buf_clear) struct buf uri = BUF_INIT;
     struct stat st = { 0 };
     int ret = open_as(d, path, 0, ERR_IGNORED);
 
@@ -343,8 +336,6 @@ static int open_file(struct sqlite *d, struct err *e)
         buf_str(&uri, "?immutable=1");
         ret = open_as(d, uri.s, SQLITE_OPEN_URI, e);
     }
-    buf_clear(&uri);
-    free(wal);
     return ret;
 }
 

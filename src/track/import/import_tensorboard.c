@@ -31,7 +31,7 @@ static void add_other(void *arg, const char *kind)
 
 static void add_histogram(struct import_run *in, const struct tfevents_media *m)
 {
-    json_t *counts = json_array(), *edges = json_array();
+    json_auto_t *counts = json_array(), *edges = json_array();
 
     for (size_t i = 0; i < m->n; i++)
         json_array_append_new(counts, json_real(m->count[i]));
@@ -39,8 +39,6 @@ static void add_histogram(struct import_run *in, const struct tfevents_media *m)
         json_array_append_new(edges, json_real(m->edge[i]));
     if (!import_run_histogram(in, m->tag, m->step, m->wall_ms, counts, edges))
         import_run_leave(in, "histogram");
-    json_decref(counts);
-    json_decref(edges);
 }
 
 /* The end of a name for a file that begins like this. */
@@ -99,12 +97,11 @@ static int import_folder(struct import *import, const char *folder,
     import_run_name(&in,
                     strcmp(folder, ".") == 0 ? path_name(in.source) : folder);
     for (size_t i = 0; i < f->n && ret == 0; i++) {
-        char *parent = path_parent(f->file[i].path);
+        AUTO_FREE char *parent = path_parent(f->file[i].path);
 
         if (strcmp(parent, folder) == 0 &&
             strstr(path_name(f->file[i].path), "tfevents"))
             ret = tfevents_read(f->file[i].whole, &reader, &in, e);
-        free(parent);
     }
     free(at);
     if (import_run_count_points(&in) + in.n_pairs + in.n_artifacts)
@@ -148,11 +145,10 @@ int import_tensorboard(struct import *import, struct err *e)
     if (file_tree_list(&f, import->path, NULL, e) < 0)
         return -1;
     for (size_t i = 0; i < f.n && ret == 0; i++) {
-        char *parent = path_parent(f.file[i].path);
+        AUTO_FREE char *parent = path_parent(f.file[i].path);
 
         if (!is_folder_seen(&f, i, parent))
             ret = import_folder(import, parent, &f, e);
-        free(parent);
     }
     if (ret == 0 && import->runs + import->existing == 0)
         ret = err_set(e, ERR_INPUT, "%s has no scalars of TensorBoard",

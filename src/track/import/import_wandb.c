@@ -351,7 +351,7 @@ static int64_t parse_time(struct protobuf in)
 static void add_stats(struct wandb_reader *r, struct protobuf in)
 {
     struct history_row row = { r, { &r->in, "system/", 0, r->in.end_ms } };
-    json_t *items = json_object();
+    json_auto_t *items = json_object();
     struct protobuf_field f;
 
     wandb_log_items(items, in, 3);
@@ -360,7 +360,6 @@ static void add_stats(struct wandb_reader *r, struct protobuf in)
     if (r->in.start_ms)
         row.at.step = (row.at.ms - r->in.start_ms) / 1000;
     import_json_each("", items, '/', add_value, &row);
-    json_decref(items);
 }
 
 /* A value of the summary that is not the last of a history was set by hand, or
@@ -379,18 +378,17 @@ static void add_summary(void *arg, const char *key, json_t *value)
 
 static void add_config(struct import_run *in, struct protobuf update)
 {
-    json_t *config = json_object();
+    json_auto_t *config = json_object();
 
     wandb_log_items(config, update, 1);
     json_object_del(config, "_wandb");
     import_json_each("", config, '.', import_json_param, in);
-    json_decref(config);
 }
 
 /* W&B's tags have no values: "key=value" is what push makes of one that has. */
 static void add_tag(struct import_run *in, const struct protobuf_field *f)
 {
-    char *text = xstrndup((const char *)f->bytes, f->n);
+    AUTO_FREE char *text = xstrndup((const char *)f->bytes, f->n);
     char *equals = strchr(text, '=');
 
     if (equals > text)
@@ -398,7 +396,6 @@ static void add_tag(struct import_run *in, const struct protobuf_field *f)
     else
         equals = NULL;
     import_run_tag(in, text, equals ? equals : "");
-    free(text);
 }
 
 /* GitRepoRecord: 1 the URL, 2 the commit. */
@@ -519,7 +516,7 @@ static void add_record(struct wandb_reader *r, struct protobuf record)
 static int read_log(struct wandb_reader *r, const char *path, struct err *e)
 {
     struct wandb_log log = { .fp = NULL };
-    struct buf record = BUF_INIT;
+    AUTO(buf_clear) struct buf record = BUF_INIT;
     int ret = wandb_log_open(&log, path, e) < 0 ? -1 : 1;
 
     while (ret > 0 && (ret = wandb_log_next(&log, &record, e)) > 0) {
@@ -529,7 +526,6 @@ static int read_log(struct wandb_reader *r, const char *path, struct err *e)
     }
     if (log.fp)
         fclose(log.fp);
-    buf_clear(&record);
     return ret;
 }
 
@@ -537,14 +533,13 @@ static int read_log(struct wandb_reader *r, const char *path, struct err *e)
  * offline-run-DATE-ID/run-ID.wandb. */
 static char *find_files(const char *path)
 {
-    char *absolute = store_absolute(path);
-    char *folder = path_parent(absolute);
+    AUTO_FREE char *absolute = store_absolute(path);
+    AUTO_FREE char *folder = path_parent(absolute);
     const char *name = path_name(absolute), *dash = strchr(name, '-');
-    char *id = dash ? xstrndup(dash, strcspn(dash, ".")) : NULL;
+    AUTO_FREE char *id = dash ? xstrndup(dash, strcspn(dash, ".")) : NULL;
     char *files =
         id && str_ends(folder, id) ? path_join(folder, "files") : NULL;
 
-    FREE(id, folder, absolute);
     return files;
 }
 

@@ -160,14 +160,12 @@ static int compare_lines(const struct buf *found, const struct buf *listed,
 static int compare_manifest(const char *folder, const struct buf *found,
                             struct err *e)
 {
-    char *path = path_join(folder, BUNDLE_MANIFEST);
-    struct buf listed = BUF_INIT;
+    AUTO_FREE char *path = path_join(folder, BUNDLE_MANIFEST);
+    AUTO(buf_clear) struct buf listed = BUF_INIT;
     int ret = buf_read_unlinked(&listed, path, BUNDLE_MANIFEST_MAX, e);
 
     if (ret == 0)
         ret = compare_lines(found, &listed, e);
-    buf_clear(&listed);
-    free(path);
     return ret;
 }
 
@@ -176,7 +174,7 @@ int bundle_unpack(struct bundle_unpacked *u, const char *path,
 {
     const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
     FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
-    struct buf found = BUF_INIT;
+    AUTO(buf_clear) struct buf found = BUF_INIT;
     char last[TAR_NAME] = "";
     int ret = in ? 0 : -1;
 
@@ -189,7 +187,6 @@ int bundle_unpack(struct bundle_unpacked *u, const char *path,
     if (ret == 0)
         ret = compare_manifest(folder, &found, e);
     fclose(in);
-    buf_clear(&found);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
@@ -224,7 +221,7 @@ int bundle_check_signature(const char *file, const char *key,
                                   "-n",         "gtrack", "-s",
                                   file,         NULL };
     const char *const list[] = { "ssh-keygen", "-l", "-f", key, NULL };
-    struct buf of_text = BUF_INIT, of_key = BUF_INIT;
+    AUTO(buf_clear) struct buf of_text = BUF_INIT, of_key = BUF_INIT;
     int ret = ask_ssh(list, text, &of_key, e);
     char *print = strstr(of_key.s, "SHA256:");
 
@@ -234,8 +231,6 @@ int bundle_check_signature(const char *file, const char *key,
         print[strcspn(print, " \n")] = '\0';
     if (ret == 0 && (!print || !strstr(of_text.s, print)))
         ret = err_set(e, ERR_INPUT, "%s is by another key than %s", file, key);
-    buf_clear(&of_text);
-    buf_clear(&of_key);
     return ret;
 }
 

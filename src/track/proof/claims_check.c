@@ -74,7 +74,7 @@ static int find_table(const struct claims_check *k, struct claim *c, bool tex,
     const struct program_limits limits = { allowed, own };
     char *copy = xstrdup(c->command), *at = copy;
     const char *argv[WORDS + 2] = { k->gtrack->name };
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
     struct spawn s = { .out = &out,
                        .quiet = true,
                        .max = 1 << 24,
@@ -93,7 +93,6 @@ static int find_table(const struct claims_check *k, struct claim *c, bool tex,
     }
     if (ret == 0)
         c->now = buf_detach(&out);
-    buf_clear(&out);
     free(copy);
     return ret;
 }
@@ -130,7 +129,7 @@ static int format_mean(struct buf *out, const struct claim *c, bool tex,
                        const struct columns *columns, const struct runs *runs,
                        struct err *e)
 {
-    struct table t = TABLE_INIT("gtrack.claims-mean/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrack.claims-mean/1");
     int ret = columns_fill_groups(&t, runs, NULL, columns, e);
     const struct table_cell *x = runs->n > 1 ? table_cell(&t, 0, 1) : NULL;
 
@@ -141,7 +140,6 @@ static int format_mean(struct buf *out, const struct claim *c, bool tex,
             err_set(e, ERR_MISSING, "fewer than two runs have a %s", c->column);
     else
         (tex ? table_cell_latex : table_cell_text)(out, x, -1);
-    table_clear(&t);
     return ret;
 }
 
@@ -150,7 +148,7 @@ static int format_mean(struct buf *out, const struct claim *c, bool tex,
 static char *find_changes(const struct column *column, const struct runs *runs)
 {
     struct buf b = BUF_INIT, values = BUF_INIT;
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
 
     if (runs->n > 1)
         differ_params(&d, runs->run, runs->n);
@@ -161,7 +159,6 @@ static char *find_changes(const struct column *column, const struct runs *runs)
         if (d.item[i].differs && !str_ends(d.item[i].key, "seed"))
             buf_printf(&b, "%s%s", b.len ? ", " : "; the runs differ in ",
                        d.item[i].key);
-    differ_clear(&d);
     buf_clear(&values);
     return buf_detach(&b);
 }
@@ -187,9 +184,9 @@ static void tell_left_out(struct claims_check *k, const struct runs *runs)
 static int find_value(struct claims_check *k, struct claim *c, bool tex,
                       struct err *e)
 {
-    struct runs runs = { 0 };
-    struct columns columns = { 0 };
-    struct buf text = BUF_INIT;
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO(columns_clear) struct columns columns = { 0 };
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret = c->mean ? track_load(&runs, 1, &c->run, 0, e)
                       : track_select_one(&runs, c->run, 0, e);
 
@@ -209,9 +206,6 @@ static int find_value(struct claims_check *k, struct claim *c, bool tex,
             c->unproved |= is_unproved(&columns.item[0], &runs.run[i]);
         tell_left_out(k, &runs);
     }
-    buf_clear(&text);
-    columns_clear(&columns);
-    runs_free(&runs);
     return ret;
 }
 
@@ -292,12 +286,11 @@ static char *join_file(const char *folder, const char *name, const char *end)
 static char *find_file(const char *report, const char *name,
                        const struct form *form)
 {
-    char *folder = path_parent(report);
+    AUTO_FREE char *folder = path_parent(report);
     char *path = join_file(folder, name, "");
 
     for (int i = 0; form->ends[i] && !path; i++)
         path = join_file(folder, name, form->ends[i]);
-    free(folder);
     return path;
 }
 
@@ -407,12 +400,11 @@ void claims_check_init(struct claims_check *k, const struct program *gtrack)
 static void add_unbound(struct claims_check *k, const char *file,
                         const struct claims_number *n)
 {
-    char *number = xstrndup(n->at, n->len);
+    AUTO_FREE char *number = xstrndup(n->at, n->len);
 
     begin_row(&k->table, file, n->line, "-", number);
     table_text(&k->table, "is bound to no run");
     table_mark(&k->table, MARK_WARN);
-    free(number);
 }
 
 int claims_check_text(struct claims_check *k, const char *file,
@@ -437,7 +429,7 @@ int claims_check_text(struct claims_check *k, const char *file,
 
 int claims_check_file(struct claims_check *k, const char *file, struct err *e)
 {
-    struct buf text = BUF_INIT, now = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT, now = BUF_INIT;
     const int64_t before = k->other;
     int ret = buf_read_file(&text, file, FILE_MAX, e);
 
@@ -445,8 +437,6 @@ int claims_check_file(struct claims_check *k, const char *file, struct err *e)
         ret = claims_check_text(k, file, &text, &now, e);
     if (ret == 0 && k->fill && k->other > before)
         ret = save_bytes(file, now.s, now.len, e);
-    buf_clear(&now);
-    buf_clear(&text);
     return ret;
 }
 

@@ -69,7 +69,7 @@ static char *find_password(const char *path, const char *machine)
     enum { MOST = 1 << 20 };
     static const char *const fields[] = { "machine", "login", "password",
                                           "account", NULL };
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     char *at, *word, *found = NULL;
     bool here = false;
 
@@ -87,7 +87,6 @@ static char *find_password(const char *path, const char *machine)
         else if (value && strcmp(word, "password") == 0 && here)
             found = xstrdup(value);
     }
-    buf_clear(&b);
     return found;
 }
 
@@ -100,10 +99,9 @@ static char *netrc_password(const char *machine)
     if (own)
         return find_password(own, machine);
     for (size_t i = 0; !key && i < sizeof names / sizeof names[0]; i++) {
-        char *path = home_file(names[i]);
+        AUTO_FREE char *path = home_file(names[i]);
 
         key = find_password(path, machine);
-        free(path);
     }
     return key;
 }
@@ -184,11 +182,10 @@ static int on_setting(void *arg, const char *section, const char *name,
 static void read_user_settings(struct login *l)
 {
     const char *folder = str_env("WANDB_CONFIG_DIR");
-    char *path = folder ? path_join(folder, "settings")
-                        : home_file(".config/wandb/settings");
+    AUTO_FREE char *path = folder ? path_join(folder, "settings")
+                                  : home_file(".config/wandb/settings");
 
     ini_parse(path, on_setting, l);
-    free(path);
 }
 
 /* That of the current folder, which takes precedence.  It may be somebody
@@ -225,7 +222,7 @@ static int check_key(const char *key, struct err *e)
 
 static int check_url(const char *url, struct err *e)
 {
-    char *host = host_of(url);
+    AUTO_FREE char *host = host_of(url);
     const bool cloud = str_ends(host, "wandb.ai");
     int ret = 0;
 
@@ -240,7 +237,6 @@ static int check_url(const char *url, struct err *e)
     else if (cloud && strncmp(host, "api.", 4) != 0)
         ret = err_set(e, ERR_USAGE,
                       "%s is not the server; use https://api.wandb.ai", url);
-    free(host);
     return ret;
 }
 
@@ -392,10 +388,9 @@ int login_mlflow(struct login *l, const char *url, struct err *e)
     use_env(&l->password, "MLFLOW_TRACKING_PASSWORD");
     take_user(l);
     if (!l->user && !l->token) {
-        char *path = home_file(".mlflow/credentials");
+        AUTO_FREE char *path = home_file(".mlflow/credentials");
 
         ini_parse(path, on_credential, l);
-        free(path);
     }
     use_env(&l->project, "MLFLOW_EXPERIMENT_NAME");
     use_env(&l->workspace, "MLFLOW_WORKSPACE");

@@ -18,9 +18,9 @@
 static int call(struct mlflow *p, const char *path, const char *body, bool once,
                 json_t **reply, struct err *e)
 {
-    char *url = xasprintf("%s/api/2.0/mlflow/%s", p->login.url, path);
+    AUTO_FREE char *url = xasprintf("%s/api/2.0/mlflow/%s", p->login.url, path);
     const struct push_request q = { body ? "POST" : "GET", url, body, once };
-    struct http_reply r = HTTP_REPLY_INIT;
+    AUTO(http_reply_clear) struct http_reply r = HTTP_REPLY_INIT;
     int ret = push_call(p->http, &p->login, &q, &r, reply, e);
     const char *message = push_get(*reply, "message");
     const int sys = e->sys;
@@ -41,22 +41,17 @@ static int call(struct mlflow *p, const char *path, const char *body, bool once,
         json_decref(*reply);
         *reply = NULL;
     }
-    http_reply_clear(&r);
-    free(url);
     return ret;
 }
 
 int mlflow_get(struct mlflow *p, const char *path, const char *value,
                json_t **reply, struct err *e)
 {
-    struct buf b = BUF_INIT;
-    int ret;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     buf_str(&b, path);
     percent_add(&b, value, PERCENT_PART);
-    ret = call(p, b.s, NULL, false, reply, e);
-    buf_clear(&b);
-    return ret;
+    return call(p, b.s, NULL, false, reply, e);
 }
 
 int mlflow_post(struct mlflow *p, const char *path, json_t *request,
@@ -66,12 +61,11 @@ int mlflow_post(struct mlflow *p, const char *path, json_t *request,
     /* repeating these would create a run or log points twice */
     const bool once =
         strcmp(path, "runs/create") == 0 || json_object_get(request, "metrics");
-    json_t *ignored = NULL;
+    json_auto_t *ignored = NULL;
     const int ret = call(p, path, body, once, reply ? reply : &ignored, e);
 
     if (ret == 0)
         p->totals->bytes += (int64_t)strlen(body);
-    json_decref(ignored);
     free(body);
     json_decref(request);
     return ret;
@@ -111,8 +105,8 @@ static char *artifact_url(const struct mlflow *p, const char *name)
 static int send_file(struct mlflow *p, const char *path, const char *name,
                      bool *refused, struct err *e)
 {
-    struct http_reply r = HTTP_REPLY_INIT;
-    char *url = artifact_url(p, name);
+    AUTO(http_reply_clear) struct http_reply r = HTTP_REPLY_INIT;
+    AUTO_FREE char *url = artifact_url(p, name);
     struct http_call c = { .url = url,
                            .user = p->login.user,
                            .password = p->login.password,
@@ -123,8 +117,6 @@ static int send_file(struct mlflow *p, const char *path, const char *name,
     p->totals->bytes += (int64_t)c.len;
     *refused = r.status == 400 || r.status == 413 || r.status == 422 ||
                (ret < 0 && e->kind == ERR_INPUT);
-    http_reply_clear(&r);
-    free(url);
     return ret;
 }
 
@@ -223,7 +215,7 @@ static struct metric_point point_of(json_t *json)
 static int load_page(struct mlflow *p, const char *key, char **token,
                      struct mlflow_points *all, struct err *e)
 {
-    struct buf path = BUF_INIT;
+    AUTO(buf_clear) struct buf path = BUF_INIT;
     json_t *reply = NULL, *point;
     const char *next;
     size_t i;
@@ -248,7 +240,6 @@ static int load_page(struct mlflow *p, const char *key, char **token,
     free(*token);
     *token = next && *next ? xstrdup(next) : NULL;
     json_decref(reply);
-    buf_clear(&path);
     return ret;
 }
 
@@ -417,13 +408,12 @@ int mlflow_send_metrics(struct mlflow *p, struct err *e)
 
     for (size_t j = 0; j < p->run->n_metrics && ret == 0; j++) {
         const char *key = p->run->metrics[j].key;
-        struct series s;
+        AUTO(series_free) struct series s = { 0 };
 
         ret = series_load(&s, p->run, key, 0, e);
         if (ret < 0)
             break;
         ret = send_series(p, &b, key, &s, e);
-        series_free(&s);
     }
     if (ret == 0)
         ret = send_batch(p, &b, e);

@@ -58,13 +58,11 @@ json_t *push_cursor_object(json_t *cursor, const char *name)
 int push_cursor_save(const struct run_info *r, const char *destination,
                      json_t *cursor, struct err *e)
 {
-    char *path = cursor_path(r, destination);
-    char *text = json_dumps(cursor, JSON_INDENT(1) | JSON_SORT_KEYS);
-    const int ret =
-        store_write_below(r->folder, path, NULL, text, strlen(text), true, e);
+    AUTO_FREE char *path = cursor_path(r, destination);
+    AUTO_FREE char *text = json_dumps(cursor, JSON_INDENT(1) | JSON_SORT_KEYS);
 
-    FREE(text, path);
-    return ret;
+    return store_write_below(r->folder, path, NULL, text, strlen(text), true,
+                             e);
 }
 
 struct http *push_open(const struct push_conf *c, const struct login *l,
@@ -164,7 +162,7 @@ int push_put_file(struct http *h, struct http_call *c, const char *path,
 
 void push_print(char end, const char *format, ...)
 {
-    struct buf text = BUF_INIT, shown = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT, shown = BUF_INIT;
     va_list ap;
 
     va_start(ap, format);
@@ -172,8 +170,6 @@ void push_print(char end, const char *format, ...)
     va_end(ap);
     utf8_visible(&shown, text.s);
     pager_print(ERR_IGNORED, "%s%c", shown.s, end);
-    buf_clear(&text);
-    buf_clear(&shown);
 }
 
 const char *push_get(json_t *object, const char *key)
@@ -190,14 +186,13 @@ bool push_is(json_t *object, const char *key, const char *text)
 
 json_t *push_text(const char *s)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     json_t *out;
 
     if (!s)
         return json_null();
     utf8_clean(&b, s, strlen(s));
     out = json_string(b.s);
-    buf_clear(&b);
     return out;
 }
 
@@ -230,10 +225,9 @@ json_t *push_value(const char *text)
 
 void push_hash(json_t *value, char out[33])
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
+    AUTO_FREE char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
 
     md5_hex(text, strlen(text), out);
-    free(text);
 }
 
 bool push_is_checkpoint(const char *path, int64_t size)

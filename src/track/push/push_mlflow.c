@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -79,7 +77,7 @@ static int get_run(struct mlflow *p, const char *id, json_t **reply,
 static int find_by_tag(struct mlflow *p, const char *id, json_t **reply,
                        json_t **run, struct err *e)
 {
-    char *filter = xasprintf("tags.`gtrack.run_id` = '%s'", id);
+    AUTO_FREE char *filter = xasprintf("tags.`gtrack.run_id` = '%s'", id);
     const int ret = mlflow_post(p, "runs/search",
                                 json_pack("{s:[s], s:s, s:i}", "experiment_ids",
                                           p->experiment_id, "filter", filter,
@@ -87,7 +85,6 @@ static int find_by_tag(struct mlflow *p, const char *id, json_t **reply,
                                 reply, e);
 
     *run = json_array_get(json_object_get(*reply, "runs"), 0);
-    free(filter);
     return ret;
 }
 
@@ -144,7 +141,7 @@ static int find_run(struct mlflow *p, struct err *e)
 
 static int create_run(struct mlflow *p, struct err *e)
 {
-    json_t *reply = NULL;
+    json_auto_t *reply = NULL;
     json_t *request = json_pack(
         "{s:s, s:o, s:o, s:I, s:[{s:s, s:s}, {s:s, s:o}]}", "experiment_id",
         p->experiment_id, "user_id", push_text(p->run->user), "run_name",
@@ -158,7 +155,6 @@ static int create_run(struct mlflow *p, struct err *e)
         if (!p->id)
             ret = err_set(e, ERR_REMOTE, "the server did not create the run");
     }
-    json_decref(reply);
     return ret;
 }
 
@@ -216,7 +212,7 @@ static int send_pairs(struct mlflow *p, const char *kind,
 static int send_tags(struct mlflow *p, struct err *e)
 {
     const char *reason = p->run->state_reason;
-    struct pair *tag = xcalloc(p->run->n_tags + 1, sizeof *tag);
+    AUTO_FREE struct pair *tag = xcalloc(p->run->n_tags + 1, sizeof *tag);
     json_t *reply = NULL, *parent;
     size_t n = 0;
     int ret = 0;
@@ -235,7 +231,6 @@ static int send_tags(struct mlflow *p, struct err *e)
     if (ret == 0)
         ret = send_pairs(p, "tags", tag, n, e);
     json_decref(reply);
-    free(tag);
     return ret;
 }
 
@@ -263,7 +258,7 @@ static json_t *json_of_input(const struct run_dataset *d)
 /* Send the datasets that the run read; the server ignores those it has. */
 static int send_inputs(struct mlflow *p, struct err *e)
 {
-    json_t *list = json_array();
+    json_auto_t *list = json_array();
     char hash[33];
     int ret = 0;
 
@@ -279,7 +274,6 @@ static int send_inputs(struct mlflow *p, struct err *e)
         if (ret == 0)
             json_object_set_new(p->cursor, "inputs", json_string(hash));
     }
-    json_decref(list);
     return ret;
 }
 
@@ -311,7 +305,7 @@ static const char *mlflow_status(enum run_status s)
 static int send_status(struct mlflow *p, struct err *e)
 {
     const char *status = mlflow_status(p->run->status);
-    char *state =
+    AUTO_FREE char *state =
         xasprintf("%s %" PRId64 " %s", status, p->run->end_ms, p->run->name);
     int ret = 0;
 
@@ -327,7 +321,6 @@ static int send_status(struct mlflow *p, struct err *e)
         if (ret == 0)
             json_object_set_new(p->cursor, "state", json_string(state));
     }
-    free(state);
     return ret;
 }
 

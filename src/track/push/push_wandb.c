@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +95,7 @@ static json_t *list_tags(const struct run_info *r)
 char *wandb_metadata(const struct run_info *r)
 {
     const struct attempt *a = r->attempt;
-    json_t *o = json_pack(
+    json_auto_t *o = json_pack(
         "{s:s, s:s, s:o, s:o, s:o}", "os", "Linux", "executable", "gtrack",
         "program", push_text(find_tag(r, "mlflow.source.name")), "host",
         push_text(a ? a->host : NULL), "username", push_text(r->user));
@@ -116,7 +115,6 @@ char *wandb_metadata(const struct run_info *r)
             json_pack("{s:o, s:o}", "commit", push_text(commit), "remote",
                       push_text(find_tag(r, "mlflow.source.git.repoURL"))));
     text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
-    json_decref(o);
     return text;
 }
 
@@ -233,10 +231,10 @@ static json_t *merge_tags(const struct wandb_push *p, json_t *ours)
  * what the server shows. */
 static int upsert_run(struct wandb_push *p, struct err *e)
 {
-    json_t *config = wandb_config(p->run);
+    json_auto_t *config = wandb_config(p->run);
     char *text = json_dumps(config, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_t *variables = list_variables(p, text);
-    json_t *tags = json_incref(json_object_get(variables, "tags"));
+    json_auto_t *tags = json_incref(json_object_get(variables, "tags"));
     char hash[33];
     int ret = 0;
 
@@ -255,18 +253,16 @@ static int upsert_run(struct wandb_push *p, struct err *e)
             json_object_set(p->cursor, "tags", tags);
         }
     }
-    json_decref(tags);
     free(text);
-    json_decref(config);
     return ret;
 }
 
 static int send_end(struct wandb_push *p, struct err *e)
 {
-    json_t *end = p->run->status == RUN_PREEMPTED
-                      ? json_pack("{s:b}", "preempting", 1)
-                      : json_pack("{s:b, s:i}", "complete", 1, "exitcode",
-                                  exit_code(p->run));
+    json_auto_t *end = p->run->status == RUN_PREEMPTED
+                           ? json_pack("{s:b}", "preempting", 1)
+                           : json_pack("{s:b, s:i}", "complete", 1, "exitcode",
+                                       exit_code(p->run));
     char *text = json_dumps(end, JSON_COMPACT);
     /* the cursor has it without the braces */
     char *state = xstrndup(text + 1, strlen(text) - 2);
@@ -280,7 +276,6 @@ static int send_end(struct wandb_push *p, struct err *e)
             ret = wandb_push_save_cursor(p, e);
     }
     FREE(state, text);
-    json_decref(end);
     return ret;
 }
 
@@ -428,11 +423,10 @@ static int push_run(struct wandb_push *p, struct err *e)
     if (ret == 0 && p->conf->follow)
         ret = follow_run(p, e);
     if (p->w.entity && (ret == 0 || p->w.storage_id)) {
-        char *page = wandb_page(&p->w);
+        AUTO_FREE char *page = wandb_page(&p->w);
 
         push_print('\t', "%s", p->run->name);
         push_print('\n', "%s", page);
-        free(page);
     }
     if (ret == 0 && p->run->status == RUN_RUNNING)
         log_info("%s is running: its last step and its files are sent once "

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/buf.h"
@@ -44,12 +43,13 @@ static const char *message_of(json_t *reply)
 int wandb_graphql(struct wandb *w, const char *name, const char *query,
                   json_t *variables, json_t **data, struct err *e)
 {
-    char *url = xasprintf("%s/graphql", w->login.url);
-    json_t *request = json_pack("{s:s, s:s, s:o*}", "query", query,
-                                "operationName", name, "variables", variables);
-    char *body = json_dumps(request, JSON_COMPACT);
-    struct http_reply r = HTTP_REPLY_INIT;
-    json_t *reply = NULL;
+    AUTO_FREE char *url = xasprintf("%s/graphql", w->login.url);
+    json_auto_t *request =
+        json_pack("{s:s, s:s, s:o*}", "query", query, "operationName", name,
+                  "variables", variables);
+    AUTO_FREE char *body = json_dumps(request, JSON_COMPACT);
+    AUTO(http_reply_clear) struct http_reply r = HTTP_REPLY_INIT;
+    json_auto_t *reply = NULL;
     int ret = push_call(w->http, &w->login,
                         &(struct push_request){ "POST", url, body, false }, &r,
                         &reply, e);
@@ -76,10 +76,6 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
         *data = json_incref(json_object_get(reply, "data"));
     if (ret < 0 && r.status == 409)
         e->sys = EBUSY; /* for wandb_upsert() */
-    json_decref(reply);
-    json_decref(request);
-    http_reply_clear(&r);
-    FREE(body, url);
     return ret;
 }
 
@@ -87,7 +83,7 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
  * an array of lines, which are not JSON where they have a bare NaN. */
 static int64_t tail_step(const char *tail)
 {
-    json_t *lines = tail ? json_loads(tail, 0, NULL) : NULL;
+    json_auto_t *lines = tail ? json_loads(tail, 0, NULL) : NULL;
     const size_t n = json_array_size(lines);
     const char *last =
         n ? json_string_value(json_array_get(lines, n - 1)) : NULL;
@@ -99,7 +95,6 @@ static int64_t tail_step(const char *tail)
         at += strspn(at, " :");
         step = strtoll(at, NULL, 10);
     }
-    json_decref(lines);
     return step;
 }
 
@@ -255,9 +250,9 @@ static int wait_quiet_time(const struct wandb *w, struct err *e)
 
 int wandb_stream(struct wandb *w, const char *body, struct err *e)
 {
-    struct buf url = BUF_INIT;
-    struct http_reply r = HTTP_REPLY_INIT;
-    json_t *reply = NULL;
+    AUTO(buf_clear) struct buf url = BUF_INIT;
+    AUTO(http_reply_clear) struct http_reply r = HTTP_REPLY_INIT;
+    json_auto_t *reply = NULL;
     int ret;
 
     if (wait_quiet_time(w, e) < 0)
@@ -280,9 +275,6 @@ int wandb_stream(struct wandb *w, const char *body, struct err *e)
         w->stopped = true;
     if (ret < 0 && reply && message_of(reply))
         err_wrap(e, "%s", message_of(reply));
-    json_decref(reply);
-    http_reply_clear(&r);
-    buf_clear(&url);
     return ret;
 }
 
@@ -354,7 +346,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
                     const char *url, const char **headers, struct http_reply *r,
                     struct err *e)
 {
-    struct buf where = BUF_INIT;
+    AUTO(buf_clear) struct buf where = BUF_INIT;
     struct http_call call = { .header = headers };
     int ret;
 
@@ -367,20 +359,16 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
         call.len = strlen(f->text);
         ret = push_put(w->http, &call, r, e);
     }
-    buf_clear(&where);
     return ret;
 }
 
 int wandb_upload(struct wandb *w, const struct wandb_file *f, const char *url,
                  json_t *headers, struct err *e)
 {
-    struct arena mem = { 0 };
-    struct http_reply r = HTTP_REPLY_INIT;
-    const int ret = put_file(w, f, url, headers_of(headers, &mem), &r, e);
+    AUTO(arena_clear) struct arena mem = { 0 };
+    AUTO(http_reply_clear) struct http_reply r = HTTP_REPLY_INIT;
 
-    http_reply_clear(&r);
-    arena_clear(&mem);
-    return ret;
+    return put_file(w, f, url, headers_of(headers, &mem), &r, e);
 }
 
 /* Ask for the URLs of the files that are not sent, and send them.  A URL that
@@ -393,7 +381,7 @@ static int try_upload(struct wandb *w, struct wandb_file *f, size_t n,
         "$run:String!,$files:[String!]!){createRunFiles(input:{"
         "entityName:$entity,projectName:$project,runName:$run,files:$files})"
         "{runID uploadHeaders files{name uploadUrl}}}";
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     json_t *names = json_array(), *data, *created, *list;
     const char **headers;
     int ret = 0;
@@ -414,7 +402,7 @@ static int try_upload(struct wandb *w, struct wandb_file *f, size_t n,
         const char *name = push_get(json_array_get(list, k), "name");
         const char *url = push_get(json_array_get(list, k), "uploadUrl");
         size_t i = 0;
-        struct http_reply r = HTTP_REPLY_INIT;
+        AUTO(http_reply_clear) struct http_reply r = HTTP_REPLY_INIT;
 
         while (name && i < n && strcmp(f[i].name, name) != 0)
             i++;
@@ -431,10 +419,8 @@ static int try_upload(struct wandb *w, struct wandb_file *f, size_t n,
         } else if (last_try || r.status != 403) {
             log_warn("cannot send %s: %s", name, e->text);
         }
-        http_reply_clear(&r);
     }
     json_decref(data);
-    arena_clear(&mem);
     return ret;
 }
 

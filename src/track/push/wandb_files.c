@@ -27,12 +27,11 @@ static const int64_t size_most = (int64_t)5 << 30;
 static void digest(const void *text, size_t n, char out[DIGEST])
 {
     unsigned char sum[16];
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     md5(text, n, sum);
     buf_base64(&b, sum, sizeof sum);
     memcpy(out, b.s, DIGEST);
-    buf_clear(&b);
 }
 
 static void random_id(char out[ID + 1])
@@ -318,7 +317,7 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
 static void add_media(struct outgoing *out, const struct wandb_push *p)
 {
     json_t *sent = json_object_get(p->cursor, "files");
-    json_t *listed = json_object();
+    json_auto_t *listed = json_object();
 
     for (size_t i = 0; i < p->media.n_files; i++) {
         const struct wandb_media_file *f = &p->media.file[i];
@@ -332,7 +331,6 @@ static void add_media(struct outgoing *out, const struct wandb_push *p)
         add_file(out, p, f->name, path, NULL);
         free(path);
     }
-    json_decref(listed);
 }
 
 static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
@@ -360,19 +358,17 @@ static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
 
 static void add_facts(struct outgoing *out, const struct wandb_push *p)
 {
-    json_t *config = wandb_config(p->run);
+    json_auto_t *config = wandb_config(p->run);
     /* JSON is a subset of YAML */
     char *yaml = json_dumps(config, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     char *metadata = wandb_metadata(p->run);
-    struct buf summary = BUF_INIT;
+    AUTO(buf_clear) struct buf summary = BUF_INIT;
 
     wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY], &p->media);
     add_file(out, p, "wandb-metadata.json", NULL, metadata);
     add_file(out, p, "config.yaml", NULL, yaml);
     add_file(out, p, "wandb-summary.json", NULL, summary.s);
-    buf_clear(&summary);
     FREE(metadata, yaml);
-    json_decref(config);
 }
 
 /* Media are sent with the lines that name them, and the rest at the end. */
@@ -408,14 +404,13 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
                    x->mtime_ms);
     }
     if (out.n && !push_is(p->cursor, "checkpoints", state.s)) {
-        char *name = xasprintf("run-%s-checkpoints", p->w.run);
+        AUTO_FREE char *name = xasprintf("run-%s-checkpoints", p->w.run);
 
         ret = send_artifact(&p->w, "model", name, out.file, out.n, e);
         if (ret == 0) {
             json_object_set_new(p->cursor, "checkpoints", json_string(state.s));
             p->totals->files += (int64_t)out.n;
         }
-        free(name);
     }
     buf_clear(&state);
     outgoing_clear(&out);

@@ -187,7 +187,7 @@ static void emit_head(struct emit *o, const struct run_info *r,
 static void emit_point(struct emit *o, const struct run_info *r,
                        const struct row_point *i, bool system)
 {
-    struct buf name = BUF_INIT;
+    AUTO(buf_clear) struct buf name = BUF_INIT;
     double value = i->value;
 
     if (i->medium) {
@@ -198,7 +198,6 @@ static void emit_point(struct emit *o, const struct run_info *r,
     } else {
         emit_real(o, r->metrics[i->key].key, value);
     }
-    buf_clear(&name);
 }
 
 /* The line of the n points from `i` on. */
@@ -327,7 +326,7 @@ enum { MAX_LINE = 10383360, DIGITS = 8 }; /* bytes; of a checksum */
 
 int wandb_lines_read(struct wandb_push *p, struct err *e)
 {
-    char *output = run_facts_output(p->run);
+    AUTO_FREE char *output = run_facts_output(p->run);
     int ret;
 
     for (int i = 0; i < WANDB_STREAMS; i++)
@@ -339,19 +338,17 @@ int wandb_lines_read(struct wandb_push *p, struct err *e)
         ret = read_points(&p->rows[WANDB_EVENTS], p->run, NULL, e);
     if (ret == 0 && output)
         ret = read_console(&p->rows[WANDB_OUTPUT], p->run, output, e);
-    free(output);
     return ret;
 }
 
 /* Save the checksums of the first n lines of history. */
 static void set_checksums(struct wandb_push *p, size_t n)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < n && i < p->rows[WANDB_HISTORY].n; i++)
         buf_printf(&b, "%08x", p->rows[WANDB_HISTORY].row[i].sum);
     json_object_set_new(p->cursor, "sums", json_string(b.s));
-    buf_clear(&b);
 }
 
 size_t wandb_lines_sent(const struct wandb_push *p)
@@ -553,7 +550,7 @@ static int send_request(struct wandb_push *p, int64_t *sent,
 int wandb_lines_send(struct wandb_push *p, struct err *e)
 {
     int64_t sent[WANDB_STREAMS];
-    struct buf summary = BUF_INIT;
+    AUTO(buf_clear) struct buf summary = BUF_INIT;
     bool more = true;
     int ret;
 
@@ -563,6 +560,5 @@ int wandb_lines_send(struct wandb_push *p, struct err *e)
     wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY], &p->media);
     while (ret == 0 && more)
         ret = send_request(p, sent, summary.s, &more, e);
-    buf_clear(&summary);
     return ret;
 }

@@ -76,14 +76,13 @@ static void find_hash(struct part *p, json_t *hashes, const char *version,
 
 static bool measure_table(struct part *p, const void *data)
 {
-    json_t *table = json_loadb(data, (size_t)p->file.size, 0, NULL);
+    json_auto_t *table = json_loadb(data, (size_t)p->file.size, 0, NULL);
     json_t *columns = json_object_get(table, "columns");
     json_t *rows = json_object_get(table, "data");
     const bool good = json_is_array(columns) && json_is_array(rows);
 
     p->columns = json_array_size(columns);
     p->rows = json_array_size(rows);
-    json_decref(table);
     return good;
 }
 
@@ -203,7 +202,7 @@ static void add_file(struct wandb_media *m, const char *path, const char *name)
 /* Add n files of one key and step. */
 static void add_parts(struct wandb_media *m, const struct part *p, size_t n)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct emit o = { .b = &b };
 
     if (p->kind->list && (n > 1 || p->file.number >= 0))
@@ -211,7 +210,6 @@ static void add_parts(struct wandb_media *m, const struct part *p, size_t n)
     else
         emit_part(&o, p);
     add_item(m, p->file.key, p->file.step, p[n - 1].file.ms, b.s);
-    buf_clear(&b);
 }
 
 static int by_place(const void *a, const void *b)
@@ -245,7 +243,7 @@ static void join_parts(struct wandb_media *m, struct parts *all)
 static void add_histogram(struct wandb_media *m, const char *key,
                           const struct histogram *h)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct emit o = { .b = &b };
 
     emit_object(&o, NULL);
@@ -254,7 +252,6 @@ static void add_histogram(struct wandb_media *m, const char *key,
     emit_reals(&o, "bins", h->edge, h->n + 1);
     emit_object_end(&o);
     add_item(m, key, h->step, h->ms, b.s);
-    buf_clear(&b);
 }
 
 /* "histograms/KEY.jsonl" */
@@ -262,7 +259,7 @@ static bool add_histograms(struct wandb_media *m, const struct run_info *r,
                            const char *path)
 {
     static const char folder[] = "histograms/", ending[] = ".jsonl";
-    struct histograms h = { 0 };
+    AUTO(histograms_free) struct histograms h = { 0 };
     char *key;
     bool good;
 
@@ -273,7 +270,6 @@ static bool add_histograms(struct wandb_media *m, const struct run_info *r,
     good = histograms_load(&h, r, key, ERR_IGNORED) == 0;
     for (size_t i = 0; good && i < h.n; i++)
         add_histogram(m, key, &h.item[i]);
-    histograms_free(&h);
     free(key);
     return good;
 }

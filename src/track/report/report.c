@@ -102,13 +102,12 @@ static double gpu_hours(const struct run_info *run)
 /* "tiny 3f2a..., val 77c0...": the data and their hashes. */
 static void add_data(struct table *t, const struct run_info *run)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < run->n_inputs; i++)
         buf_printf(&b, "%s%s %.12s", i ? ", " : "", run->inputs[i].name,
                    run->inputs[i].digest ? run->inputs[i].digest : "");
     table_text(t, b.len ? b.s : NULL);
-    buf_clear(&b);
 }
 
 void facts_table(const struct run_set *set, struct table *t)
@@ -151,8 +150,8 @@ void facts_commands(const struct run_set *set, struct buf *out)
 void facts_sample(const struct run_info *run, struct buf *out)
 {
     enum { MOST = 1500 };
-    char *folder = path_join(run->artifacts, "samples");
-    struct path_list l = { 0 };
+    AUTO_FREE char *folder = path_join(run->artifacts, "samples");
+    AUTO(path_list_clear) struct path_list l = { 0 };
     const char *path = NULL;
 
     path_list(&l, folder, ERR_IGNORED);
@@ -168,8 +167,6 @@ void facts_sample(const struct run_info *run, struct buf *out)
         buf_trim(out, MOST);
         buf_str(out, "\n...\n");
     }
-    path_list_clear(&l);
-    free(folder);
 }
 
 /* ---- headings, words and tables ------------------------------------------ */
@@ -333,7 +330,7 @@ static void add_rows(struct report *rep, const char *text)
 static void add_table(struct report *rep, const char *title,
                       const struct table *t)
 {
-    struct buf text = BUF_INIT, plain = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT, plain = BUF_INIT;
 
     if (table_rows(t) == 0)
         return;
@@ -345,8 +342,6 @@ static void add_table(struct report *rep, const char *title,
         add_rows(rep, plain.s);
     else
         buf_str(&rep->text, plain.s);
-    buf_clear(&text);
-    buf_clear(&plain);
 }
 
 /* ---- sections ------------------------------------------------------------ */
@@ -380,11 +375,10 @@ static int table_of_runs(struct report *rep, struct err *e)
     const struct runs *runs = &rep->all.runs;
     /* runs are columns as long as the page is wide enough */
     const struct compare_table how = { .best = true, .across = runs->n > 7 };
-    struct table t = TABLE_INIT("");
+    AUTO(table_clear) struct table t = TABLE_INIT("");
     const int ret = compare_table_fill(&t, runs, &how, e);
 
     add_table(rep, runs->n > 1 ? "Runs compared" : "Run", &t);
-    table_clear(&t);
     return ret;
 }
 
@@ -392,26 +386,23 @@ static int table_of_runs(struct report *rep, struct err *e)
 static void write_facts(struct report *rep)
 {
     const struct run_set *set = &rep->all.set;
-    struct table t = TABLE_INIT("");
-    struct buf commands = BUF_INIT;
+    AUTO(table_clear) struct table t = TABLE_INIT("");
+    AUTO(buf_clear) struct buf commands = BUF_INIT;
 
     facts_table(set, &t);
     add_table(rep, "Origin", &t);
     facts_commands(set, &commands);
     add_text(rep, "Commands", commands.s);
-    table_clear(&t);
-    buf_clear(&commands);
 }
 
 /* Quote a sample of the best run, or of the only one. */
 static void write_sample(struct report *rep, size_t best)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (best < rep->all.set.n)
         facts_sample(&rep->all.set.run[best], &b);
     add_text(rep, "Sample", b.s);
-    buf_clear(&b);
 }
 
 /* ---- figures ------------------------------------------------------------- */
@@ -448,7 +439,7 @@ static bool choose_runs(const struct section *s, const struct curve_kind *kind,
 static int add_figure(struct report *rep, struct figure *f, const char *title,
                       struct err *e)
 {
-    struct buf svg = BUF_INIT;
+    AUTO(buf_clear) struct buf svg = BUF_INIT;
     char id[32];
     int ret;
 
@@ -469,7 +460,6 @@ static int add_figure(struct report *rep, struct figure *f, const char *title,
             buf_char(&rep->text, '\n');
         }
     }
-    buf_clear(&svg);
     return ret;
 }
 
@@ -542,7 +532,7 @@ static int add_section(struct report *rep, const struct section *s,
 /* The best losses over the parameters in which the runs differ. */
 static int add_sweep(struct report *rep, struct err *e)
 {
-    struct figure own = FIGURE_INIT;
+    AUTO(figure_free) struct figure own = FIGURE_INIT;
     struct build b = { .request = rep->r, .set = rep->all.set };
     const char *key[2], *metric = "val/loss";
     const size_t n = run_set_numbers(&b.set, key);
@@ -561,7 +551,6 @@ static int add_sweep(struct report *rep, struct err *e)
         b.figure->panel[0]->title = NULL; /* it is in the heading */
     if (ret == 0 && !rep->pdf)
         ret = add_figure(rep, b.figure, title, e);
-    figure_free(&own);
     return ret;
 }
 
@@ -586,7 +575,7 @@ static void list_names(const struct run_set *set, struct buf *out)
 static void begin_document(struct report *rep)
 {
     const char *title = title_of(rep);
-    struct buf names = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT;
     char when[32];
 
     list_names(&rep->all.set, &names);
@@ -599,12 +588,11 @@ static void begin_document(struct report *rep)
         add_words(rep, names.s);
         add_words(rep, when);
     }
-    buf_clear(&names);
 }
 
 static int finish_document(struct report *rep, struct err *e)
 {
-    struct buf pdf = BUF_INIT;
+    AUTO(buf_clear) struct buf pdf = BUF_INIT;
     int ret;
 
     if (!rep->pdf)
@@ -615,7 +603,6 @@ static int finish_document(struct report *rep, struct err *e)
     ret = gnuplot_draw(rep->page, rep->n_pages, gnuplot_form("pdf"), &pdf, e);
     if (ret == 0)
         ret = save_bytes(rep->r->output, pdf.s, pdf.len, e);
-    buf_clear(&pdf);
     return ret;
 }
 
@@ -632,7 +619,7 @@ static int figure_folder(struct report *rep, struct err *e)
 
 static int write_all(struct report *rep, struct err *e)
 {
-    struct table results = TABLE_INIT("gplot.summary/1");
+    AUTO(table_clear) struct table results = TABLE_INIT("gplot.summary/1");
     struct buf figures, begun, words = BUF_INIT;
     size_t best;
     int ret = 0;
@@ -664,7 +651,6 @@ static int write_all(struct report *rep, struct err *e)
         ret = finish_document(rep, e);
     }
     buf_clear(&figures);
-    table_clear(&results);
     return ret;
 }
 

@@ -308,7 +308,7 @@ static void add_row(struct table *t, const struct runs *runs,
                     const struct columns *by, const struct columns *metrics,
                     const size_t *member, size_t n, struct lengths *l)
 {
-    double *x = xcalloc(n, sizeof *x);
+    AUTO_FREE double *x = xcalloc(n, sizeof *x);
 
     for (size_t j = 0; j < by->n; j++)
         table_add(t, column_cell(&by->item[j], &runs->run[member[0]]));
@@ -330,7 +330,6 @@ static void add_row(struct table *t, const struct runs *runs,
     }
     for (size_t k = 0; metrics->n > 0 && k < n; k++)
         compare_lengths(l, &runs->run[member[k]], &metrics->item[0]);
-    free(x);
 }
 
 /* The rows in the order of their groups; *end becomes where each group ends. */
@@ -382,7 +381,7 @@ int columns_fill_groups(struct table *t, const struct runs *runs,
                         const char *by, const struct columns *metrics,
                         struct err *e)
 {
-    struct columns keys = { 0 };
+    AUTO(columns_clear) struct columns keys = { 0 };
     const int ret = by ? columns_parse(&keys, by, runs, e) : 0;
 
     for (size_t j = 0; j < keys.n; j++)
@@ -394,7 +393,6 @@ int columns_fill_groups(struct table *t, const struct runs *runs,
         add_groups(t, runs, &keys, metrics);
     for (size_t j = 0; j < metrics->n; j++)
         column_mark_best(&metrics->item[j], t, keys.n + 1 + j, runs);
-    columns_clear(&keys);
     return ret;
 }
 
@@ -414,7 +412,7 @@ static void keep_most_used(struct differ *d, const char *what)
 
 void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
 {
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
 
     if (all)
         differ_count(&d, runs->run, runs->n, false);
@@ -423,7 +421,6 @@ void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
     keep_most_used(&d, "parameters");
     for (size_t i = 0; i < d.n; i++)
         columns_add(c, COLUMN_PARAM, d.item[i].key);
-    differ_clear(&d);
 }
 
 /* Is it a result of an evaluation, unlike train/perplexity? */
@@ -463,7 +460,7 @@ void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
         "perf/tokens_per_s",
         "perf/mfu",
     };
-    struct differ u = { 0 };
+    AUTO(differ_clear) struct differ u = { 0 };
     const size_t before = c->n;
 
     differ_count(&u, runs->run, runs->n, true);
@@ -480,17 +477,15 @@ void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
         keep_most_used(&u, "metrics");
     for (size_t i = 0; i < u.n && all; i++)
         columns_add(c, COLUMN_METRIC, u.item[i].key);
-    differ_clear(&u);
 }
 
 void auto_columns_some(struct columns *c, const struct runs *runs)
 {
-    struct differ u = { 0 };
+    AUTO(differ_clear) struct differ u = { 0 };
 
     differ_count(&u, runs->run, runs->n, true);
     auto_columns_metrics(c, runs, false);
     fill_up(c, &u, MAX_METRICS);
-    differ_clear(&u);
 }
 
 /* ---- for gtrack ls ----------------------------------------------------- */
@@ -579,7 +574,7 @@ static bool is_narrow(const char *key, const struct runs *runs)
 static void add_first_params(struct columns *c, const struct runs *runs)
 {
     enum { MOST = 3 };
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
     const size_t before = c->n;
 
     differ_params(&d, runs->run, runs->n);
@@ -587,14 +582,13 @@ static void add_first_params(struct columns *c, const struct runs *runs)
         if (i < d.swept ||
             (c->n < before + MOST && is_narrow(d.item[i].key, runs)))
             columns_add(c, COLUMN_PARAM, d.item[i].key);
-    differ_clear(&d);
 }
 
 /* Add the best value of the metric that the runs are judged by: that of an
  * evaluation if there is one. */
 static void add_best(struct columns *c, const struct runs *runs)
 {
-    struct columns metrics = { 0 };
+    AUTO(columns_clear) struct columns metrics = { 0 };
     const struct column *best = NULL;
 
     auto_columns_metrics(&metrics, runs, false);
@@ -604,14 +598,13 @@ static void add_best(struct columns *c, const struct runs *runs)
             best = &metrics.item[i];
     if (best) {
         const int f = column_direction(best) > 0 ? FUNCTION_MAX : FUNCTION_MIN;
-        char *title = xasprintf("%s(%s)", run_value_functions[f], best->key);
+        AUTO_FREE char *title =
+            xasprintf("%s(%s)", run_value_functions[f], best->key);
         struct column *x = columns_append(c, best->key, title);
 
         x->kind = COLUMN_METRIC;
         x->function = (enum run_function)f;
-        free(title);
     }
-    columns_clear(&metrics);
 }
 
 /* Show "optim.lr" as "lr", unless something else is called so. */

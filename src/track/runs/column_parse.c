@@ -47,7 +47,7 @@ static int parse_key(const char *word, size_t n, const struct runs *runs,
     static const enum column_kind kinds[] = {
         [PARAM] = COLUMN_PARAM, [METRIC] = COLUMN_METRIC, [TAG] = COLUMN_TAG
     };
-    char *text = unquote_key(word, n);
+    AUTO_FREE char *text = unquote_key(word, n);
     const char *full;
     enum key_kind found;
 
@@ -58,7 +58,6 @@ static int parse_key(const char *word, size_t n, const struct runs *runs,
             !find_key_exists(runs, METRIC, text)) {
             *kind = prefixes[i].kind;
             *key = unquote_key(rest, strlen(rest));
-            free(text);
             return 0;
         }
     }
@@ -66,12 +65,10 @@ static int parse_key(const char *word, size_t n, const struct runs *runs,
     if (found == KINDS && runs->n) {
         find_key_fail(runs->run, runs->n, KINDS, text, run_value_attributes, e);
         e->kind = ERR_USAGE;
-        free(text);
         return -1;
     }
     *kind = found == KINDS ? COLUMN_METRIC : kinds[found];
     *key = xstrdup(found == KINDS ? text : full);
-    free(text);
     return 0;
 }
 
@@ -239,10 +236,10 @@ static int by_order(const void *a, const void *b, void *arg)
 static void average_groups(struct table_cell *cell, size_t n,
                            const struct runs *runs, const struct columns *by)
 {
-    struct table_cell *key = xcalloc(runs->n * by->n, sizeof *key);
-    size_t *group = xcalloc(runs->n, sizeof *group);
-    double *sum = xcalloc(runs->n, sizeof *sum);
-    double *count = xcalloc(runs->n, sizeof *count);
+    AUTO_FREE struct table_cell *key = xcalloc(runs->n * by->n, sizeof *key);
+    AUTO_FREE size_t *group = xcalloc(runs->n, sizeof *group);
+    AUTO_FREE double *sum = xcalloc(runs->n, sizeof *sum);
+    AUTO_FREE double *count = xcalloc(runs->n, sizeof *count);
 
     for (size_t i = 0; i < runs->n * by->n; i++)
         key[i] = column_cell(&by->item[i % by->n], &runs->run[i / by->n]);
@@ -262,14 +259,13 @@ static void average_groups(struct table_cell *cell, size_t n,
                     (struct table_cell){ .type = TABLE_REAL,
                                          .x = sum[group[i]] / count[group[i]] };
     }
-    FREE(count, sum, group, key);
 }
 
 static void sort_rows(struct runs *runs, const struct columns *c,
                       const bool *down, const struct columns *by)
 {
-    struct sort_row *row = xcalloc(runs->n, sizeof *row);
-    struct table_cell *cell = xcalloc(runs->n * c->n, sizeof *cell);
+    AUTO_FREE struct sort_row *row = xcalloc(runs->n, sizeof *row);
+    AUTO_FREE struct table_cell *cell = xcalloc(runs->n * c->n, sizeof *cell);
     struct sort_order o = { c->n, down };
 
     for (size_t i = 0; i < runs->n; i++) {
@@ -283,7 +279,6 @@ static void sort_rows(struct runs *runs, const struct columns *c,
     qsort_r(row, runs->n, sizeof *row, by_order, &o);
     for (size_t i = 0; i < runs->n; i++)
         runs->run[i] = row[i].run;
-    FREE(cell, row);
 }
 
 /* Cut " DESC" or " ASC" off, which MLflow has after a column. */
@@ -328,7 +323,7 @@ static int parse_sort(struct columns *c, bool down[MAX_COLUMNS],
 int columns_sort(struct runs *runs, const char *text, const char *by,
                  struct err *e)
 {
-    struct columns c = { 0 }, keys = { 0 };
+    AUTO(columns_clear) struct columns c = { 0 }, keys = { 0 };
     bool down[MAX_COLUMNS] = { false };
     int ret = parse_sort(&c, down, text, runs, e);
 
@@ -336,8 +331,6 @@ int columns_sort(struct runs *runs, const char *text, const char *by,
         ret = columns_parse(&keys, by, runs, e);
     if (ret == 0)
         sort_rows(runs, &c, down, &keys);
-    columns_clear(&keys);
-    columns_clear(&c);
     return ret;
 }
 

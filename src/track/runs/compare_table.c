@@ -54,10 +54,9 @@ static void add_runs_as_rows(struct table *t, const struct columns *c,
     for (size_t j = 0; j < c->n; j++) {
         table_column(t, c->item[j].title);
         if (base && c->item[j].kind == COLUMN_METRIC) {
-            char *title = xasprintf("%s +-", c->item[j].title);
+            AUTO_FREE char *title = xasprintf("%s +-", c->item[j].title);
 
             table_column(t, title);
-            free(title);
         }
     }
     for (size_t i = 0; i < runs->n; i++) {
@@ -81,12 +80,11 @@ static void add_name_columns(struct table *t, const struct runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
-        char *name = track_is_name_shared(runs, i)
-                         ? xasprintf("%s %.8s", r->name, r->id)
-                         : xstrdup(r->name);
+        AUTO_FREE char *name = track_is_name_shared(runs, i)
+                                   ? xasprintf("%s %.8s", r->name, r->id)
+                                   : xstrdup(r->name);
 
         table_column(t, name);
-        free(name);
     }
 }
 
@@ -115,13 +113,12 @@ static void add_runs_as_columns(struct table *t, const struct columns *c,
 int compare_table_fill(struct table *t, const struct runs *runs,
                        const struct compare_table *how, struct err *e)
 {
-    struct columns c = { 0 };
+    AUTO(columns_clear) struct columns c = { 0 };
     const int ret = list_columns(&c, runs, how, e);
 
     if (ret == 0)
         (how->across ? add_runs_as_rows : add_runs_as_columns)(t, &c, runs,
                                                                how->base);
-    columns_clear(&c);
     return ret;
 }
 

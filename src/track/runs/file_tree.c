@@ -189,9 +189,10 @@ const char *media_file_caption(const struct media_file *m,
                                const struct run_info *r, struct arena *mem)
 {
     enum { CAPTION_MAX = 64 << 10 };
-    char *path = xasprintf("%s/%.*s.txt", r->artifacts,
-                           (int)(strrchr(m->path, '.') - m->path), m->path);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path =
+        xasprintf("%s/%.*s.txt", r->artifacts,
+                  (int)(strrchr(m->path, '.') - m->path), m->path);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     const char *caption = NULL;
 
     if (path_exists(path) &&
@@ -199,8 +200,6 @@ const char *media_file_caption(const struct media_file *m,
                       path_open_inside(path, run_info_inside(r), ERR_IGNORED),
                       path, CAPTION_MAX, ERR_IGNORED) == 0)
         caption = arena_strdup(mem, text.s);
-    buf_clear(&text);
-    free(path);
     return caption;
 }
 
@@ -261,7 +260,7 @@ int copy_tree(const char *from, const char *to, const char *top,
         return -1;
     for (size_t i = 0; ret == 0 && i < f.n; i++) {
         const char *a = f.file[i].whole;
-        char *b = path_join(to, f.file[i].path);
+        AUTO_FREE char *b = path_join(to, f.file[i].path);
 
         if (f.file[i].outside) {
             log_warn("%s is a link that leaves %s: not copied", a, from);
@@ -272,7 +271,6 @@ int copy_tree(const char *from, const char *to, const char *top,
                 ret = copy_file(a, inside, pin.name, e);
             path_unpin(&pin, e);
         }
-        free(b);
     }
     file_tree_clear(&f);
     return ret;
@@ -283,7 +281,7 @@ int copy_tree(const char *from, const char *to, const char *top,
 static int copy_tags(const char *from, const char *to, const char *run,
                      const char *inside, struct err *e)
 {
-    char *fresh = path_join(run, STORE_OWN "/tags");
+    AUTO_FREE char *fresh = path_join(run, STORE_OWN "/tags");
     int ret = 0;
 
     if (!path_exists(to))
@@ -296,7 +294,6 @@ static int copy_tags(const char *from, const char *to, const char *run,
     }
     if (path_exists(fresh))
         path_remove(fresh, ERR_IGNORED);
-    free(fresh);
     return ret;
 }
 
@@ -305,23 +302,21 @@ static int copy_tags(const char *from, const char *to, const char *run,
 static int copy_shared(const struct run_info *r, const char *folder,
                        const char *experiment, struct err *e)
 {
-    struct arena mem = { 0 };
-    char *parent = path_parent(r->folder);
+    AUTO(arena_clear) struct arena mem = { 0 };
+    AUTO_FREE char *parent = path_parent(r->folder);
     const char *tags = arena_printf(&mem, "%s/tags", parent);
     int ret = datasets_copy(folder, parent, experiment, r->links, e);
 
     if (ret == 0 && !path_is_refused(tags, r->links))
         ret = copy_tags(tags, arena_printf(&mem, "%s/tags", experiment), folder,
                         r->links ? NULL : tags, e);
-    arena_clear(&mem);
-    free(parent);
     return ret;
 }
 
 static int write_meta(const struct run_info *r, const char *folder,
                       const char *place, const char *experiment, struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     char *uri = store_uri(arena_printf(&mem, "%s/artifacts", place));
     struct meta m;
     int ret = meta_load(&m, &mem, r->folder, r->links, e);
@@ -337,7 +332,6 @@ static int write_meta(const struct run_info *r, const char *folder,
         ret = meta_save(&m, folder, false, e);
     }
     free(uri);
-    arena_clear(&mem);
     return ret;
 }
 

@@ -108,7 +108,7 @@ static void list_values(const struct sample *s, size_t param,
 static void average(const struct sample *s, const char **value,
                     struct importance_value *v)
 {
-    double *x = xcalloc(s->runs->n + 1, sizeof *x);
+    AUTO_FREE double *x = xcalloc(s->runs->n + 1, sizeof *x);
     struct paired mean;
 
     for (size_t i = 0; i < s->runs->n; i++) {
@@ -121,7 +121,6 @@ static void average(const struct sample *s, const char **value,
     mean = paired_independent(x, v->runs);
     v->mean = mean.mean;
     v->half = paired_half(&mean, 0.05);
-    free(x);
 }
 
 /* What the means explain of the variance, less what as many means of random
@@ -171,7 +170,7 @@ static struct paired compare(const struct sample *s, size_t param,
                              const char *one, const char *other)
 {
     const char **value = s->value[param];
-    double *d = xcalloc(s->runs->n + 1, sizeof *d);
+    AUTO_FREE double *d = xcalloc(s->runs->n + 1, sizeof *d);
     struct paired p;
     size_t n = 0;
 
@@ -187,7 +186,6 @@ static struct paired compare(const struct sample *s, size_t param,
         }
     }
     p = paired_independent(d, n);
-    free(d);
     return p;
 }
 

@@ -62,12 +62,11 @@ void track_confine_folders(struct path_list *l, bool connect)
 
 void track_confine_output(const char *folder)
 {
-    struct path_list l = { 0 };
+    AUTO(path_list_clear) struct path_list l = { 0 };
 
     if (folder)
         path_list_add(&l, xstrdup(folder));
     track_confine_folders(&l, false);
-    path_list_clear(&l);
 }
 
 void track_confine_reader(void)
@@ -79,29 +78,26 @@ void track_confine_reader(void)
  * any other link of a store chooses nothing that may be written. */
 static void add_store(struct path_list *folders, const char *root)
 {
-    struct path_list names = { 0 };
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
     path_list(&names, root, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
         const char *folder = path_listed(&names, i);
-        char *meta = path_join(folder, STORE_META);
+        AUTO_FREE char *meta = path_join(folder, STORE_META);
 
         if (path_is_link(folder) && path_exists(meta) && !path_is_link(meta))
             path_list_add(folders, xstrdup(folder));
-        free(meta);
     }
     path_list_add(folders, xstrdup(root));
-    path_list_clear(&names);
 }
 
 void track_confine_stores(const char *const *roots, size_t n, bool connect)
 {
-    struct path_list folders = { 0 };
+    AUTO(path_list_clear) struct path_list folders = { 0 };
 
     for (size_t i = 0; i < n; i++)
         add_store(&folders, roots[i]);
     track_confine_folders(&folders, connect);
-    path_list_clear(&folders);
 }
 
 static void confine_to_store(bool connect)
@@ -283,7 +279,7 @@ int track_select_words(void *arg, struct runs *runs, struct err *e)
 int track_each(int n, char **words, int flags, track_each_fn *fn, void *arg,
                struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret =
         runs_select(&runs, track_store(), words, n, flags | LOAD_NO_METRICS, e);
 
@@ -294,7 +290,6 @@ int track_each(int n, char **words, int flags, track_each_fn *fn, void *arg,
         if (ret < 0)
             err_wrap(e, "run %s", runs.run[i].name);
     }
-    runs_free(&runs);
     return ret;
 }
 
@@ -358,7 +353,7 @@ void track_emit_pairs(struct emit *o, const char *key, const struct pair *pair,
 int track_begin_run(struct run **run, struct run_conf *c,
                     const struct track_new_run *o, struct err *e)
 {
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     const struct pair *params =
         track_parse_pairs(&mem, o->params.item, o->params.n, e);
     const struct pair *tags =
@@ -377,7 +372,6 @@ int track_begin_run(struct run **run, struct run_conf *c,
         run_param(*run, params->key, params->value);
     for (; ret == 0 && tags->key; tags++)
         run_tag(*run, tags->key, tags->value);
-    arena_clear(&mem);
     return ret;
 }
 
@@ -427,7 +421,7 @@ static void tell_one(const struct runs *all, const struct run_info *of)
 
 void track_tell_left_out(const struct runs *runs)
 {
-    struct runs all = { 0 };
+    AUTO(runs_free) struct runs all = { 0 };
 
     if (runs_load(&all, track_store(), LOAD_DELETED | LOAD_NO_METRICS,
                   ERR_IGNORED) < 0)
@@ -441,7 +435,6 @@ void track_tell_left_out(const struct runs *runs)
         if (!told)
             tell_one(&all, &runs->run[i]);
     }
-    runs_free(&all);
 }
 
 /* ---- what is not written in the files of a run --------------------------- */

@@ -86,7 +86,8 @@ static void add_object(struct value_line *v, const char *prefix, json_t *object,
 
     json_object_foreach(object, name, value)
     {
-        char *key = *prefix ? xasprintf("%s/%s", prefix, name) : xstrdup(name);
+        AUTO_FREE char *key =
+            *prefix ? xasprintf("%s/%s", prefix, name) : xstrdup(name);
         double x;
 
         if (json_is_integer(value))
@@ -102,7 +103,6 @@ static void add_object(struct value_line *v, const char *prefix, json_t *object,
             add_value(v, key, x, exactly(x));
         else if (json_is_object(value) && depth < MAX_DEPTH)
             add_object(v, key, value, depth + 1);
-        free(key);
     }
 }
 
@@ -132,23 +132,19 @@ static char *quote_nonfinite(const char *line)
 
 static bool parse_json(struct value_line *v, const char *line)
 {
-    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 
     if (!object) {
-        char *quoted = quote_nonfinite(line);
+        AUTO_FREE char *quoted = quote_nonfinite(line);
 
         object = json_loads(quoted, JSON_REJECT_DUPLICATES, NULL);
         if (!object) /* it may have an integer of more than 64 bits */
             object = json_loads(
                 quoted, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
-        free(quoted);
     }
-    if (!json_is_object(object)) {
-        json_decref(object);
+    if (!json_is_object(object))
         return false;
-    }
     add_object(v, "", object, 0);
-    json_decref(object);
     return true;
 }
 

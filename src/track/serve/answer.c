@@ -62,7 +62,7 @@ bool answer_gzip_is_wanted(const char *accepted)
 bool answer_gzip(struct buf *b)
 {
     enum { LEAST = 1400, LEVEL = 3, GZIP = 15 + 16, MEMORY = 8 };
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
     z_stream z = { 0 };
     bool good;
 
@@ -84,7 +84,6 @@ bool answer_gzip(struct buf *b)
         *b = out;
         out = whole;
     }
-    buf_clear(&out);
     return good;
 }
 

@@ -25,7 +25,7 @@
 static void write_rows(struct emit *o, const char *key, const struct columns *c,
                        size_t differ, const struct runs *runs)
 {
-    struct table t = TABLE_INIT("");
+    AUTO(table_clear) struct table t = TABLE_INIT("");
     int *places;
 
     columns_fill(c, &t, runs);
@@ -49,7 +49,6 @@ static void write_rows(struct emit *o, const char *key, const struct columns *c,
     }
     emit_array_end(o);
     free(places);
-    table_clear(&t);
 }
 
 /* -- numbers --------------------------------------------------------------- */
@@ -104,7 +103,7 @@ static void add_numbers(struct numbers *n, const struct column *c,
 static void collect_numbers(struct numbers *n, const struct columns *params,
                             size_t differ, const struct runs *runs)
 {
-    struct columns metrics = { 0 };
+    AUTO(columns_clear) struct columns metrics = { 0 };
 
     n->runs = runs->n;
     for (size_t i = 0; i < differ; i++)
@@ -115,7 +114,6 @@ static void collect_numbers(struct numbers *n, const struct columns *params,
     for (size_t i = 0; i < metrics.n; i++)
         if (column_direction(&metrics.item[i]))
             add_numbers(n, &metrics.item[i], runs);
-    columns_clear(&metrics);
 }
 
 static void clear_numbers(struct numbers *n)
@@ -155,8 +153,8 @@ static void write_importance(struct emit *o, const struct columns *params,
                              size_t differ, const struct column *metric,
                              const struct runs *runs)
 {
-    struct buf text = BUF_INIT;
-    struct arena mem = { 0 };
+    AUTO(buf_clear) struct buf text = BUF_INIT;
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct importance im;
 
     importance_find(&im, runs, params->item, differ, metric, &mem);
@@ -169,8 +167,6 @@ static void write_importance(struct emit *o, const struct columns *params,
         write_importance_param(o, &im.param[i]);
     emit_array_end(o);
     emit_object_end(o);
-    buf_clear(&text);
-    arena_clear(&mem);
 }
 
 /* The results of validation come before those of training. */
@@ -193,7 +189,7 @@ static void write_axis(struct emit *o, const char *name, const double *v,
 {
     enum { TICKS = 6 };
     double *known = xcalloc(n + 1, sizeof *known);
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     double lo, hi;
     struct axis a;
     size_t k = 0;
@@ -210,7 +206,6 @@ static void write_axis(struct emit *o, const char *name, const double *v,
     axis_ticks(&a, &mem, TICKS);
     json_axis(o, NULL, &a, 0);
     free(known);
-    arena_clear(&mem);
 }
 
 /* The colour of a value among others. */
@@ -292,7 +287,7 @@ int answer_diff(struct site *s, struct query *q, struct answer *ans,
     const struct live *l = site_store(s, q, e);
     const struct run_info *a = l ? site_run(s, q, "a", e) : NULL;
     const struct run_info *b = a ? site_run(s, q, "b", e) : NULL;
-    struct table t = TABLE_INIT("");
+    AUTO(table_clear) struct table t = TABLE_INIT("");
     struct buf command = BUF_INIT;
 
     if (!b)
@@ -303,7 +298,6 @@ int answer_diff(struct site *s, struct query *q, struct answer *ans,
     site_write_command(&ans->out, l, &command);
     diff_table_fill(&t, a, b, DIFF_LINES);
     site_write_table(&ans->out, "rows", &t, true);
-    table_clear(&t);
     return 0;
 }
 

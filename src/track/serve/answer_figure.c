@@ -250,7 +250,7 @@ static void figure_request_command(const struct figure_request *f,
                                    struct emit *o)
 {
     const bool sweep = f->param && f->metric;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     const char *const words[] = { f->hist, f->panel, sweep ? f->param : NULL,
                                   f->metric };
 
@@ -267,7 +267,6 @@ static void figure_request_command(const struct figure_request *f,
     if (!sweep && !f->hist)
         buf_str(&b, f->options.s);
     emit_text(o, "command", b.s);
-    buf_clear(&b);
 }
 
 static void figure_request_close(struct figure_request *f)

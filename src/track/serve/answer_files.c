@@ -21,7 +21,7 @@
 static void write_log(struct emit *o, int fd, int64_t from, int64_t size)
 {
     enum { PART = 256 << 10 };
-    char *text = xmalloc(PART + 1);
+    AUTO_FREE char *text = xmalloc(PART + 1);
     const ssize_t got = pread(fd, text, PART, (off_t)from);
     const size_t n = pager_whole(text, got < 0 ? 0 : (size_t)got);
 
@@ -32,7 +32,6 @@ static void write_log(struct emit *o, int fd, int64_t from, int64_t size)
     emit_text(o, "text", text);
     emit_int(o, "next", from + (int64_t)n);
     emit_int(o, "size", size);
-    free(text);
 }
 
 /* The byte from which the log is wanted; else the last part of it. */
@@ -121,8 +120,8 @@ int answer_artifact(struct site *s, struct query *q, struct answer *a,
 static int write_run(struct emit *o, const struct run_info *r, size_t *room,
                      struct err *e)
 {
-    struct file_tree files = { 0 };
-    struct arena mem = { 0 };
+    AUTO(file_tree_clear) struct file_tree files = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct media_file m;
 
     if (file_tree_list(&files, r->artifacts, run_info_inside(r), e) < 0)
@@ -143,8 +142,6 @@ static int write_run(struct emit *o, const struct run_info *r, size_t *room,
         emit_object_end(o);
         (*room)--;
     }
-    file_tree_clear(&files);
-    arena_clear(&mem);
     return 0;
 }
 

@@ -75,8 +75,8 @@ static int write_histograms(struct emit *o, const struct runs *runs,
 
     for (size_t r = 0; r < runs->n && ret == 0; r++) {
         const struct run_info *run = &runs->run[r];
-        char *folder = path_join(run->artifacts, "histograms");
-        struct file_tree files = { 0 };
+        AUTO_FREE char *folder = path_join(run->artifacts, "histograms");
+        AUTO(file_tree_clear) struct file_tree files = { 0 };
 
         ret = file_tree_list(&files, folder, run_info_inside(run), e);
         for (size_t i = 0; ret == 0 && i < files.n && n < MOST; i++) {
@@ -94,8 +94,6 @@ static int write_histograms(struct emit *o, const struct runs *runs,
             emit_object_end(o);
             n++;
         }
-        file_tree_clear(&files);
-        free(folder);
     }
     return ret;
 }

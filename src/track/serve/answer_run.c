@@ -64,7 +64,7 @@ static size_t count_spikes(const struct series *s, size_t *highest)
 static void say_losses(struct buf *b, struct buf *command,
                        const struct run_info *r, const char *key)
 {
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     size_t spikes, highest = 0, bad = 0, first_bad = 0;
 
     if (!load(&s, r, key))
@@ -90,13 +90,12 @@ static void say_losses(struct buf *b, struct buf *command,
         buf_shell_short(command, r->name);
         buf_printf(command, " %lld", (long long)s.step[highest]);
     }
-    series_free(&s);
 }
 
 static void say_norms(struct buf *b, const struct run_info *r)
 {
     const char *key = metric_of(r, "grad-norm");
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     size_t spikes, highest = 0;
 
     if (!key || !load(&s, r, key))
@@ -105,7 +104,6 @@ static void say_norms(struct buf *b, const struct run_info *r)
     if (spikes)
         buf_printf(b, " %s has %zu spike%s, the highest at step %lld.", key,
                    spikes, spikes == 1 ? "" : "s", (long long)s.step[highest]);
-    series_free(&s);
 }
 
 /* The median of the last tenth beside that of all values. */
@@ -114,7 +112,7 @@ static void say_speed(struct buf *b, const struct run_info *r)
     enum { LEAST = 20 };
     const bool mfu = run_info_metric(r, "perf/mfu");
     const char *key = mfu ? "perf/mfu" : metric_of(r, "throughput");
-    struct series s = { 0 };
+    AUTO(series_free) struct series s = { 0 };
     double late, all;
 
     if (!key || !load(&s, r, key))
@@ -129,7 +127,6 @@ static void say_speed(struct buf *b, const struct run_info *r)
                        mfu ? "MFU" : "speed", 100 * late / all,
                        late < 0.9 * all ? ", which is low." : ".");
     }
-    series_free(&s);
 }
 
 static void say_end(struct buf *b, const struct run_info *r, int64_t now_ms)
@@ -232,11 +229,10 @@ static void write_tables(struct emit *o, const struct run_info *r)
 
     emit_object(o, "tables");
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        struct table t = TABLE_INIT("");
+        AUTO(table_clear) struct table t = TABLE_INIT("");
 
         tables[i].fill(&t, r);
         site_write_table(o, tables[i].title, &t, false);
-        table_clear(&t);
     }
     emit_object_end(o);
 }
@@ -271,15 +267,13 @@ static void write_commands(struct emit *o, const struct live *l,
 /* A saved page says nothing of now. */
 static void write_health(struct emit *o, const struct run_info *r, bool frozen)
 {
-    struct buf text = BUF_INIT, command = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT, command = BUF_INIT;
 
     run_health(&text, &command, r, frozen ? 0 : clock_wall_ms());
     emit_object(o, "health");
     emit_text(o, "text", text.len ? text.s : NULL);
     emit_text(o, "command", command.len ? command.s : NULL);
     emit_object_end(o);
-    buf_clear(&text);
-    buf_clear(&command);
 }
 
 static void write_run(struct emit *o, const struct live *l,
@@ -302,11 +296,10 @@ int answer_run(struct site *s, struct query *q, struct answer *a, struct err *e)
 {
     const struct live *l = site_store(s, q, e);
     const struct run_info *r = l ? site_run(s, q, "id", e) : NULL;
-    struct file_tree files = { 0 };
+    AUTO(file_tree_clear) struct file_tree files = { 0 };
 
     if (!r || file_tree_list(&files, r->artifacts, run_info_inside(r), e) < 0)
         return -1;
     write_run(&a->out, l, r, &files, s->frozen);
-    file_tree_clear(&files);
     return 0;
 }

@@ -61,7 +61,7 @@ static void write_spec(struct emit *o, const struct column *c)
 {
     const char quote = !strchr(c->key, '`') ? '`' : '"';
     const bool plain = !strpbrk(c->key, ",()`\"' ");
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (has_function(c))
         buf_printf(&b, "%s(", run_value_functions[c->function]);
@@ -75,7 +75,6 @@ static void write_spec(struct emit *o, const struct column *c)
     if (has_function(c))
         buf_char(&b, ')');
     emit_text(o, "spec", b.s);
-    buf_clear(&b);
 }
 
 static void write_column(struct emit *o, const struct column *c)
@@ -114,7 +113,7 @@ static void add_tags(struct columns *c, const struct runs *runs)
 /* The other columns that can be chosen. */
 static void write_hidden(struct emit *o, const struct listing *l)
 {
-    struct columns all = { 0 };
+    AUTO(columns_clear) struct columns all = { 0 };
 
     for (size_t i = 0; run_value_attributes[i]; i++)
         columns_attribute(&all, run_value_attributes[i]);
@@ -126,7 +125,6 @@ static void write_hidden(struct emit *o, const struct listing *l)
         if (!is_shown(&l->columns, &all.item[i]))
             write_column(o, &all.item[i]);
     emit_array_end(o);
-    columns_clear(&all);
 }
 
 /* -- rows ------------------------------------------------------------------ */
@@ -173,7 +171,7 @@ static void write_progress(struct emit *o, const struct run_info *r)
 static void write_group(struct emit *o, const struct columns *group,
                         const struct run_info *r)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     for (size_t i = 0; i < group->n; i++) {
         const struct table_cell c = column_cell(&group->item[i], r);
@@ -183,12 +181,11 @@ static void write_group(struct emit *o, const struct columns *group,
     }
     if (group->n)
         emit_text(o, "group", text.s);
-    buf_clear(&text);
 }
 
 static void write_rows(struct emit *o, const struct listing *l)
 {
-    struct table t = TABLE_INIT("");
+    AUTO(table_clear) struct table t = TABLE_INIT("");
     int *places;
 
     columns_fill(&l->columns, &t, &l->runs);
@@ -213,14 +210,13 @@ static void write_rows(struct emit *o, const struct listing *l)
     }
     emit_array_end(o);
     free(places);
-    table_clear(&t);
 }
 
 /* -- the answer ------------------------------------------------------------ */
 
 static void write_command(struct emit *o, const struct listing *l)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     buf_str(&b, "gtrack ls");
     site_root_option(&b, l->live);
@@ -233,7 +229,6 @@ static void write_command(struct emit *o, const struct listing *l)
     if (l->selection.deleted)
         buf_str(&b, " -d");
     emit_text(o, "command", b.s);
-    buf_clear(&b);
 }
 
 /* The number of runs without a filter. */

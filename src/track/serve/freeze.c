@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -42,9 +41,9 @@ static void add_value(struct buf *b, const char *value)
 static int add_answer(struct freeze *f, const char *path, const char *query,
                       const char *more, struct err *e)
 {
-    struct answer a = ANSWER_INIT;
-    char *asked = xasprintf("%s%s", query, more);
-    char *key = xasprintf("%s?%s", path, query);
+    AUTO(answer_clear) struct answer a = ANSWER_INIT;
+    AUTO_FREE char *asked = xasprintf("%s%s", query, more);
+    AUTO_FREE char *key = xasprintf("%s?%s", path, query);
     int ret = 0;
 
     site_answer(&f->site, false, path, asked, NULL, &a);
@@ -53,8 +52,6 @@ static int add_answer(struct freeze *f, const char *path, const char *query,
                       path, asked, a.body.s);
     else
         emit_raw(&f->out, key, a.body.s);
-    answer_clear(&a);
-    FREE(asked, key);
     return ret;
 }
 
@@ -76,12 +73,11 @@ static int add_optional(struct freeze *f, const char *path, const char *query,
 /* What the page is told of the runs; the caller releases it. */
 static json_t *ask(struct freeze *f, const char *path)
 {
-    struct answer a = ANSWER_INIT;
+    AUTO(answer_clear) struct answer a = ANSWER_INIT;
     json_t *reply;
 
     site_answer(&f->site, false, path, f->query, NULL, &a);
     reply = json_loads(a.body.s, 0, NULL);
-    answer_clear(&a);
     return reply;
 }
 
@@ -122,7 +118,7 @@ static int add_figure(struct freeze *f, const json_t *chart, size_t axes,
 {
     const char *kind = json_string_value(json_object_get(chart, "kind"));
     const char *metric = json_string_value(json_object_get(chart, "metric"));
-    struct buf query = BUF_INIT;
+    AUTO(buf_clear) struct buf query = BUF_INIT;
     size_t n;
     int ret;
 
@@ -136,7 +132,6 @@ static int add_figure(struct freeze *f, const json_t *chart, size_t axes,
         buf_printf(&query, "&x=%s", other_axes[i - 1]);
         ret = add_optional(f, "/api/figure", query.s, more, e);
     }
-    buf_clear(&query);
     return ret;
 }
 
@@ -146,7 +141,8 @@ static int add_figures(struct freeze *f, struct err *e)
     json_t *charts = list_charts(f), *chart;
     const size_t n = json_array_size(charts);
     const size_t axes = width_of(f, ALL * n) >= ENOUGH ? ALL : 1;
-    char *more = xasprintf("&columns=%d&digits=7", width_of(f, axes * n));
+    AUTO_FREE char *more =
+        xasprintf("&columns=%d&digits=7", width_of(f, axes * n));
     int ret = 0;
     size_t i;
 
@@ -156,7 +152,6 @@ static int add_figures(struct freeze *f, struct err *e)
             ret = add_figure(f, chart, axes, more, e);
     }
     json_decref(charts);
-    free(more);
     return ret;
 }
 
@@ -185,8 +180,7 @@ static size_t list_names(const json_t *rows, bool differing,
 static int add_sweep(struct freeze *f, const char *metric, const char *across,
                      const char *down, struct err *e)
 {
-    struct buf query = BUF_INIT;
-    int ret;
+    AUTO(buf_clear) struct buf query = BUF_INIT;
 
     buf_str(&query, "metric=");
     add_value(&query, metric);
@@ -197,9 +191,7 @@ static int add_sweep(struct freeze *f, const char *metric, const char *across,
         add_value(&query, down);
     }
     buf_printf(&query, "&%s", f->query);
-    ret = add_optional(f, "/api/figure", query.s, "", e);
-    buf_clear(&query);
-    return ret;
+    return add_optional(f, "/api/figure", query.s, "", e);
 }
 
 /* The sweeps over each of the first parameters in which the runs differ, and
@@ -207,7 +199,7 @@ static int add_sweep(struct freeze *f, const char *metric, const char *across,
 static int add_sweeps(struct freeze *f, struct err *e)
 {
     const char *param[SWEEP_NAMES], *metric[SWEEP_NAMES];
-    json_t *all = ask(f, "/api/compare");
+    json_auto_t *all = ask(f, "/api/compare");
     const size_t params =
         list_names(json_object_get(all, "params"), true, param);
     const size_t metrics =
@@ -219,7 +211,6 @@ static int add_sweeps(struct freeze *f, struct err *e)
             for (size_t y = 0; y < params && ret == 0; y++)
                 ret = add_sweep(f, metric[m], param[x],
                                 x == y ? NULL : param[y], e);
-    json_decref(all);
     return ret;
 }
 
@@ -227,12 +218,11 @@ static int add_sweeps(struct freeze *f, struct err *e)
 
 static int add_run(struct freeze *f, const char *id, struct err *e)
 {
-    char *query = xasprintf("id=%s&store=0", id);
+    AUTO_FREE char *query = xasprintf("id=%s&store=0", id);
     int ret = add_answer(f, "/api/run", query, "", e);
 
     if (ret == 0)
         ret = add_optional(f, "/api/log", query, "&tail=8192", e);
-    free(query);
     return ret;
 }
 
@@ -244,12 +234,11 @@ static int add_diffs(struct freeze *f, const struct runs *runs, struct err *e)
 
     for (size_t i = 0; i < runs->n && runs->n <= FEW; i++) {
         for (size_t k = 0; k < runs->n && ret == 0; k++) {
-            char *query = xasprintf("a=%s&b=%s&store=0", runs->run[i].id,
-                                    runs->run[k].id);
+            AUTO_FREE char *query = xasprintf("a=%s&b=%s&store=0",
+                                              runs->run[i].id, runs->run[k].id);
 
             if (i != k)
                 ret = add_answer(f, "/api/diff", query, "", e);
-            free(query);
         }
     }
     return ret;
@@ -258,7 +247,7 @@ static int add_diffs(struct freeze *f, const struct runs *runs, struct err *e)
 /* {"requests": {URL: answer, ...}} */
 static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
 {
-    char *only = xasprintf("&only=%s", f->ids);
+    AUTO_FREE char *only = xasprintf("&only=%s", f->ids);
     int ret = -1;
 
     emit_object(&f->out, NULL);
@@ -278,7 +267,6 @@ static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
         ret = add_diffs(f, runs, e);
     emit_object_end(&f->out);
     emit_object_end(&f->out);
-    free(only);
     return ret;
 }
 
@@ -397,7 +385,7 @@ static int freeze_runs(const char *path, const char *store, int flags,
 int freeze_write(const char *path, const char *store, const char *sweep,
                  int flags, int n, char **words, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = n ? runs_select(&runs, store, words, n, flags, e)
                 : runs_load(&runs, store, flags, e);
 
@@ -408,6 +396,5 @@ int freeze_write(const char *path, const char *store, const char *sweep,
         ret = err_set(e, ERR_MISSING, "there are no runs in %s", store);
     if (ret == 0)
         ret = freeze_runs(path, store, flags, &runs, e);
-    runs_free(&runs);
     return ret;
 }

@@ -131,7 +131,7 @@ static void add_headers(struct http_server *h, struct MHD_Response *r,
         h->lib.add_header(r, "ETag", mark);
     }
     if (a->file) {
-        struct buf b = BUF_INIT;
+        AUTO(buf_clear) struct buf b = BUF_INIT;
 
         buf_printf(&b, "%s; filename=\"", a->attach ? "attachment" : "inline");
         for (const char *s = a->file; *s; s++)
@@ -139,7 +139,6 @@ static void add_headers(struct http_server *h, struct MHD_Response *r,
                      *s >= ' ' && *s < 127 && !strchr("\"\\%;", *s) ? *s : '_');
         buf_char(&b, '"');
         h->lib.add_header(r, "Content-Disposition", b.s);
-        buf_clear(&b);
     }
 }
 
@@ -186,14 +185,13 @@ static enum MHD_Result send_answer(struct http_server *h,
 static enum MHD_Result refuse(struct http_server *h, struct MHD_Connection *c,
                               int status, const char *why)
 {
-    struct answer a = ANSWER_INIT;
+    AUTO(answer_clear) struct answer a = ANSWER_INIT;
     enum MHD_Result ret;
 
     a.status = status;
     a.type = "text/plain; charset=utf-8";
     buf_printf(&a.body, "%s\n", why);
     ret = send_answer(h, c, &a);
-    answer_clear(&a);
     return ret;
 }
 
@@ -242,14 +240,13 @@ static ssize_t read_stream(void *arg, uint64_t at, char *out, size_t most)
 
 static void free_stream(void *arg)
 {
-    struct stream *s = arg;
+    AUTO_FREE struct stream *s = arg;
     struct http_server *h = s->server;
 
     for (size_t i = 0; i < h->n_streams; i++)
         if (h->stream[i] == s)
             h->stream[i] = h->stream[--h->n_streams];
     buf_clear(&s->text);
-    free(s);
 }
 
 static enum MHD_Result open_stream(struct http_server *h,
@@ -414,7 +411,7 @@ static enum guard_verdict ask_guard(struct http_server *h,
                                     struct MHD_Connection *c, bool post,
                                     const char *query, struct err *e)
 {
-    struct query q = { 0 };
+    AUTO(query_clear) struct query q = { 0 };
     struct guard_request g = {
         header(h, c, "Host"),      header(h, c, "Origin"),
         header(h, c, "Cookie"),    NULL,
@@ -425,7 +422,6 @@ static enum guard_verdict ask_guard(struct http_server *h,
     if (query_parse(&q, query, ERR_IGNORED) == 0)
         g.token = query_get(&q, "token");
     verdict = guard_check(h->guard, &g, e);
-    query_clear(&q);
     return verdict;
 }
 
@@ -435,14 +431,14 @@ static enum MHD_Result answer_request(struct http_server *h,
 {
     const char *url = guard_path(h->guard, r->url);
     const size_t n = url ? strcspn(url, "?") : 0;
-    char *path = xstrndup(url ? url : "", n);
+    AUTO_FREE char *path = xstrndup(url ? url : "", n);
     const struct http_request request = {
         .post = post,
         .path = path,
         .query = url && url[n] ? url + n + 1 : "",
         .body = r->body.s,
     };
-    struct answer a = ANSWER_INIT;
+    AUTO(answer_clear) struct answer a = ANSWER_INIT;
     struct err e = { 0 };
     const enum guard_verdict verdict =
         url ? ask_guard(h, c, post, request.query, &e) : GUARD_REFUSE;
@@ -462,8 +458,6 @@ static enum MHD_Result answer_request(struct http_server *h,
         h->answer(h->arg, &request, &a);
         ret = a.stream ? open_stream(h, c, &a) : send_answer(h, c, &a);
     }
-    answer_clear(&a);
-    free(path);
     return ret;
 }
 
@@ -506,14 +500,13 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c,
 
 static void log_trouble(void *arg, const char *format, va_list ap)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     (void)arg;
     buf_vprintf(&b, format, ap);
     while (b.len && b.s[b.len - 1] == '\n')
         buf_trim(&b, b.len - 1);
     log_debug("%s", b.s);
-    buf_clear(&b);
 }
 
 struct http_server *http_server_open(int fd, const struct guard *guard,

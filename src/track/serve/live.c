@@ -96,11 +96,10 @@ static void watch_tree(struct changes *c, const char *path, const char *run,
     while (dir && (d = readdir(dir))) {
         if ((d->d_type == DT_DIR || d->d_type == DT_UNKNOWN) &&
             d->d_name[0] != '.') {
-            char *below = path_join(path, d->d_name);
+            AUTO_FREE char *below = path_join(path, d->d_name);
 
             if (path_is_folder(below) && !path_is_link(below))
                 watch_tree(c, below, run, depth + 1);
-            free(below);
         }
     }
     if (dir)
@@ -127,19 +126,17 @@ static void changes_watch_root(struct changes *c, const char *root)
 
 static void changes_watch_run(struct changes *c, const struct run_info *r)
 {
-    char *tags = path_join(r->folder, STORE_TAGS);
+    AUTO_FREE char *tags = path_join(r->folder, STORE_TAGS);
 
     watch_folder(c, r->folder, FOLDER_EVENTS, r->id);
     watch_folder(c, tags, FILE_EVENTS, r->id);
     if (r->status == RUN_RUNNING || r->status == RUN_SCHEDULED) {
-        char *metrics = path_join(r->folder, STORE_METRICS);
-        char *state = path_join(r->folder, STORE_OWN);
+        AUTO_FREE char *metrics = path_join(r->folder, STORE_METRICS);
+        AUTO_FREE char *state = path_join(r->folder, STORE_OWN);
 
         watch_tree(c, metrics, r->id, 0);
         watch_folder(c, state, FOLDER_EVENTS, r->id);
-        FREE(metrics, state);
     }
-    free(tags);
 }
 
 static void note(struct changes *c, const struct inotify_event *event)
@@ -401,7 +398,7 @@ struct live_reading {
 /* What is new or different is watched. */
 static void watch_runs(struct live *l, const struct runs *now)
 {
-    struct known *known = list_known(l);
+    AUTO_FREE struct known *known = list_known(l);
 
     for (size_t i = 0; i < now->n; i++) {
         const struct run_info *r = &now->run[i];
@@ -410,7 +407,6 @@ static void watch_runs(struct live *l, const struct runs *now)
         if (!was || was->print != print_of(r))
             changes_watch_run(&l->changes, r);
     }
-    free(known);
 }
 
 static void *read_runs(void *arg)

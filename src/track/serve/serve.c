@@ -158,7 +158,7 @@ static void read_stores(struct serve *s, double secs)
 {
     for (size_t i = 0; i < s->site.n_stores; i++) {
         struct live *l = &s->site.store[i];
-        struct buf b = BUF_INIT;
+        AUTO(buf_clear) struct buf b = BUF_INIT;
         struct emit o = { .b = &b };
 
         live_look(l);
@@ -170,7 +170,6 @@ static void read_stores(struct serve *s, double secs)
         live_changed(l, &o);
         buf_str(&b, "\n\n");
         http_server_send(s->http, (int)i, b.s);
-        buf_clear(&b);
     }
 }
 

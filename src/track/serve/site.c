@@ -139,7 +139,7 @@ static int answer_path(struct site *s, bool post, const char *path,
 void site_answer(struct site *s, bool post, const char *path, const char *query,
                  const char *body, struct answer *a)
 {
-    struct query q = { 0 };
+    AUTO(query_clear) struct query q = { 0 };
     struct err e = { 0 };
 
     q.body = body ? body : "";
@@ -147,7 +147,6 @@ void site_answer(struct site *s, bool post, const char *path, const char *query,
     if (query_parse(&q, query, &e) < 0 ||
         answer_path(s, post, path, query, &q, a, &e) < 0)
         answer_error(a, &e);
-    query_clear(&q);
 }
 
 void site_clear(struct site *s)
@@ -290,13 +289,12 @@ int answer_events(struct site *s, struct query *q, struct answer *a,
 
 static void write_panels(struct emit *o, const char *root)
 {
-    json_t *all = saved_panels_load(root, ERR_IGNORED);
+    json_auto_t *all = saved_panels_load(root, ERR_IGNORED);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
 
     if (text)
         emit_raw(o, "panels", text);
     free(text);
-    json_decref(all);
 }
 
 int answer_stores(struct site *s, struct query *q, struct answer *a,
@@ -325,9 +323,9 @@ int answer_stores(struct site *s, struct query *q, struct answer *a,
 void site_write_table(struct emit *o, const char *key, struct table *t,
                       bool empty)
 {
-    bool *used = xcalloc(t->n_columns, sizeof *used);
-    int *places = table_decimals(t);
-    struct buf text = BUF_INIT;
+    AUTO_FREE bool *used = xcalloc(t->n_columns, sizeof *used);
+    AUTO_FREE int *places = table_decimals(t);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     for (size_t i = 0; i < t->n_cells; i++)
         used[i % t->n_columns] |= empty || t->cell[i].type != TABLE_NONE;
@@ -348,13 +346,11 @@ void site_write_table(struct emit *o, const char *key, struct table *t,
         emit_array_end(o);
     }
     emit_array_end(o);
-    buf_clear(&text);
-    FREE(places, used);
 }
 
 void site_write_cell(struct emit *o, const struct table_cell *c, int decimals)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     const double value = column_cell_number(c);
 
     table_cell_text(&text, c, decimals);
@@ -367,7 +363,6 @@ void site_write_cell(struct emit *o, const struct table_cell *c, int decimals)
     if (c->mark == MARK_BEST)
         emit_bool(o, "best", true);
     emit_object_end(o);
-    buf_clear(&text);
 }
 
 /* The runs of the filter in the order of the store, without whole sweeps. */
