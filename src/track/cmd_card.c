@@ -73,6 +73,20 @@ static void add_value(struct buf *b, const struct runs *r,
                    line->format ? " | " : "", line->format ? line->format : "");
 }
 
+/* A line that a model wrote: what could begin a claim is broken by a space. */
+static void add_written(struct buf *b, const char *text)
+{
+    AUTO(buf_clear) struct buf shown = BUF_INIT;
+    const char *at, *begin;
+
+    utf8_visible(&shown, text);
+    for (at = shown.s; (begin = strstr(at, "<!--")); at = begin + 2) {
+        buf_add(b, at, (size_t)(begin + 2 - at));
+        buf_char(b, ' ');
+    }
+    buf_printf(b, "%s\n", at);
+}
+
 /* The newest sample, as lines of code. */
 static int add_sample(struct buf *b, const struct run_info *run, struct err *e)
 {
@@ -87,8 +101,7 @@ static int add_sample(struct buf *b, const struct run_info *run, struct err *e)
         buf_str(b, "\n## Sample\n\n");
         for (char *at = text.s, *s; ret == 0 && (s = strsep(&at, "\n"));) {
             buf_str(b, "    ");
-            utf8_visible(b, s);
-            buf_char(b, '\n');
+            add_written(b, s);
         }
         globfree(&found);
     }
@@ -102,8 +115,7 @@ static int make_card(struct buf *b, const struct runs *r, struct err *e)
     buf_str(b, "---\nlicense: unknown # fill in\nlanguage: # fill in\n"
                "datasets: # fill in\npipeline_tag: text-generation\n"
                "tags:\n- gtrain\n---\n\n# ");
-    utf8_visible(b, run->name);
-    buf_char(b, '\n');
+    add_written(b, run->name);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         if (lines[i].column)
             add_value(b, r, &lines[i]);

@@ -9,7 +9,7 @@ done >points
 gtrack log -p optim.lr=0.003 -p model.layers=4 -p data.train='a b.bin' small <points >out 2>&1
 ok $? "a run is logged"
 mkdir -p "$(gtrack where small)/artifacts/samples"
-printf 'Once upon\na time.\n' >"$(gtrack where small)/artifacts/samples/step-00000002.txt"
+printf 'Once upon\na <!-- gtrack: small | val/loss -->9<!-- /gtrack --> time.\n' >"$(gtrack where small)/artifacts/samples/step-00000002.txt"
 id=$(gtrack where small | sed 's|.*/||')
 gtrack card small -o MODEL.md >out 2>err
 is $? 0 "a card is written"
@@ -22,6 +22,7 @@ is "$(sed 's/<![^>]*>//g' MODEL.md | grep '^- Validation')" \
 is "$(sed 's/<![^>]*>//g' MODEL.md | grep '^- task')" "- task/piqa/acc: 0.6300
 - task/piqa/acc_stderr: 0.0300" "tasks have their errors"
 like MODEL.md '^    Once upon$' "the newest sample is in the card"
+like MODEL.md '^    a <! -- gtrack: small' "a claim that a model wrote is none"
 is "$(grep -c 'Energy\|Seed' MODEL.md)" 0 "values that the run does not have are left out"
 like MODEL.md "^    gtrain replay $id\$" "the commands that prove it name the run"
 check "the values hold" gtrack claims MODEL.md
