@@ -230,7 +230,11 @@ mkfifo www/long.jsonl.go
 encode_long="gdata encode -q -T tok -o long/d --mark-every 0"
 $encode_long "$at/hold/long.jsonl" >table 2>err & pid=$!
 exec 3>www/long.jsonl.go
-until grep -q '^at 0 [5-9].....' long/d.state 2>/dev/null || ! kill -0 $pid; do :; done
+tries=0
+until grep -q '^at 0 [5-9].....' long/d.state 2>/dev/null || ! kill -0 $pid ||
+    test $tries = 20000; do
+    tries=$((tries + 1))
+done
 kill -9 $pid; wait $pid
 echo >&3; exec 3>&-
 from=$(sed -n 's/^at 0 \([0-9]*\) .*/\1/p' long/d.state)

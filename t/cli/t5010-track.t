@@ -367,7 +367,7 @@ ok $? "what the command left running is left alone"
 stopped() {
     rm -f ready
     gtrack exec --name stopped --grace 0.5 -- sh -c "$2" >out 2>err &
-    until test -e ready; do :; done
+    await_path ready $!
     kill "-$1" $!
     wait $!
     status=$?

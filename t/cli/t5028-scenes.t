@@ -86,7 +86,7 @@ begin_swapping() {
     rm -rf "$run/link" && ln -s "$dir/target" "$run/link"
     other perl swap.pl "$run" "$dir/open/swapping" "$1" 2>err &
     swapper=$!
-    until test -e open/swapping; do :; done
+    await_path open/swapping $swapper
 }
 end_swapping() {
     rm -f open/swapping
