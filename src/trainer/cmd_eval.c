@@ -28,10 +28,14 @@
 #include "trainer/training/sampler.h"
 
 static const char *data, *task_list, *documents, *train_text;
-static const char *per_token, *logits;
-static int64_t sequences, stride, limit, shots = -1;
+static const char *per_token, *logits, *output;
+static int64_t sequences, stride, limit, shots = -1, top_logits;
 static struct trained_model model;
 static struct table_style style;
+
+/* Of --top-logits: the most K, the most ids of a vocabulary, and the units of a
+ * logarithm of 1. */
+enum { TOP_MOST = 512, TOP_IDS = 1 << 18, TOP_UNITS = 1 << 10 };
 
 static const struct opt eval_opts[] = {
     { 'd', "data", "glob", OPT_STRING, &data,
@@ -56,6 +60,11 @@ static const struct opt eval_opts[] = {
       "with --documents, write the log-probability of each token to FILE" },
     { 0, "logits", "file.npy", OPT_STRING, &logits,
       "with --documents, write the logits of each token to FILE.npy" },
+    { 0, "top-logits", "k", OPT_LONG, &top_logits,
+      "write the K likeliest ids after each token to the file of -o",
+      .range = { 1, TOP_MOST } },
+    { 'o', "output", "file", OPT_STRING, &output,
+      "with --top-logits, write FILE" },
     { 'b', "micro-batch", "n", OPT_LONG, &model.micro_batch,
       "process N sequences at a time (default: train.micro_batch)" },
     TRAINED_MODEL_OPTS_TO_COMPUTE(model),
@@ -99,6 +108,104 @@ static void add_losses(struct table *t, const struct mixture *val,
     table_secs(t, r->seconds);
 }
 
+/* ---- the likeliest ids ------------------------------------------------- */
+
+/*
+ * A file of --top-logits is a shard of numbers of 32 bits: the size of the
+ * vocabulary and K; for each token but the last, the token and a word for each
+ * of the K likeliest ids after it.  The lowest bits of a word are the id, and
+ * the others the negative logarithm of its probability.
+ */
+struct likeliest {
+    struct sampler sampler;
+    struct shard_out out;
+    double loss, mass; /* sums; mass: of the probabilities of these ids */
+    int64_t scored;
+};
+
+/* Add the row of position t of the window. */
+static int add_likeliest(struct likeliest *w, const struct engine *eng,
+                         int64_t t, struct err *e)
+{
+    const int64_t V = eng->set->model.vocab;
+    const float *l = w->sampler.logits + t * eng->set->is.vocab_padded;
+    struct sampler_token best[TOP_MOST];
+    uint32_t word[1 + TOP_MOST] = { (uint32_t)eng->batch.x[t] };
+    double sum = 0, most = -INFINITY;
+
+    if (sampler_likeliest(best, top_logits, l, V) < 0)
+        return check_finite((double)NAN, e);
+    for (int64_t i = 0; i < top_logits; i++)
+        most = fmax(most, (double)best[i].p);
+    for (int64_t v = 0; v < V; v++)
+        sum += (double)expf(l[v] - (float)most);
+    sum = most + log(sum);
+    for (int64_t i = 0; i < top_logits; i++) {
+        const double logp = (double)best[i].p - sum;
+        const double units = rint(-logp * TOP_UNITS);
+
+        word[1 + i] = (uint32_t)best[i].id +
+                      TOP_IDS * (uint32_t)fmin(units, UINT32_MAX / TOP_IDS);
+        w->mass += exp(logp);
+    }
+    if (eng->batch.y[t] >= 0) {
+        w->loss += sum - (double)l[eng->batch.y[t]];
+        w->scored++;
+    }
+    shard_add(&w->out, word, (size_t)(1 + top_logits));
+    return 0;
+}
+
+/* Of each window, the positions that no earlier one has predicted. */
+static int add_windows(struct likeliest *w, struct engine *eng, struct err *e)
+{
+    struct loader *from = mixture_loader(eng->data.val, 0);
+    const int64_t T = eng->set->model.context;
+
+    for (int64_t i = 0; i < loader_windows(from); i++) {
+        if (loader_get(from, i, 1, eng->batch.x, eng->batch.y, e) < 0 ||
+            sampler_window(&w->sampler, eng->batch.x, e) < 0)
+            return -1;
+        for (int64_t t = T - loader_fresh(from, i); t < T; t++)
+            if (add_likeliest(w, eng, t, e) < 0)
+                return -1;
+    }
+    return loader_check(from, e);
+}
+
+static int write_top_logits(struct engine *eng, struct table *t, struct err *e)
+{
+    const int64_t vocab = eng->set->model.vocab;
+    const int64_t rows = loader_tokens(mixture_loader(eng->data.val, 0)) - 1;
+    const uint32_t head[] = { (uint32_t)vocab, (uint32_t)top_logits };
+    struct likeliest w = { .loss = 0 };
+    int ret;
+
+    if (eng->coll.size > 1 || mixture_sources(eng->data.val) > 1 ||
+        vocab < top_logits || vocab > TOP_IDS)
+        return err_set(e, ERR_USAGE,
+                       "--top-logits needs one process, one source, and a "
+                       "vocabulary of %lld to %d ids; the model has %lld",
+                       (long long)top_logits, TOP_IDS, (long long)vocab);
+    ret = sampler_open_window(&w.sampler, eng, e);
+    if (ret == 0)
+        ret = shard_begin(&w.out, output, SHARD_NPY, sizeof *head, 0, e);
+    if (ret == 0) {
+        shard_add(&w.out, head, sizeof head / sizeof *head);
+        ret = add_windows(&w, eng, e);
+        if (ret == 0)
+            ret = shard_commit(&w.out, e);
+        else
+            save_abandon(&w.out.save);
+    }
+    sampler_close(&w.sampler);
+    table_columns(t, "tokens", "loss", "mass", NULL);
+    table_int(t, rows);
+    table_real(t, w.loss / (double)w.scored);
+    table_real(t, w.mass / (double)rows);
+    return ret;
+}
+
 static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
 {
     struct settings *s = eng->set;
@@ -115,10 +222,14 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
     if (!*s->data.val)
         return err_set(e, ERR_USAGE,
                        "no data; use --data GLOB to name token files");
+    if (top_logits && !s->eval.stride) /* only the last windows overlap */
+        s->eval.stride = s->model.context;
     eng->data.whole_val = true;
-    if (engine_data_open_val(&eng->data, s, e) < 0 ||
-        engine_agree(eng, e) < 0 || eval_loss(eng, &r, e) < 0 ||
-        check_finite(r.loss, e) < 0)
+    if (engine_data_open_val(&eng->data, s, e) < 0 || engine_agree(eng, e) < 0)
+        return -1;
+    if (top_logits)
+        return write_top_logits(eng, t, e);
+    if (eval_loss(eng, &r, e) < 0 || check_finite(r.loss, e) < 0)
         return -1;
     for (size_t k = 0; k < mixture_sources(eng->data.val); k++)
         rest += (loader_tokens(mixture_loader(eng->data.val, k)) - 1) %
@@ -491,12 +602,17 @@ static int eval_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--train-text, --per-token and --logits exclude each "
                        "other");
+    if (!top_logits != !output ||
+        (output && (documents || task_list || sequences)))
+        return err_set(e, ERR_USAGE,
+                       "--top-logits needs -o, and is for all tokens of --data "
+                       "alone");
     return trained_model_run(&model, argc, argv, evaluate, e);
 }
 
 static void confine_eval(void)
 {
-    const char *file = per_token ? per_token : logits;
+    const char *file = output ? output : per_token ? per_token : logits;
     char *folder = file        ? path_of_output(file)
                    : documents ? trained_model_store(&model)
                                : NULL;

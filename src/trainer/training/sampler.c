@@ -42,10 +42,10 @@ static void sift_down(struct sampler_token *c, int64_t n, int64_t at)
     c[at] = moved;
 }
 
-/* The k likeliest of n tokens, in any order; -1 if a logit is not finite.  Few
- * tokens displace the least likely one so far, so the heap seldom changes. */
-static int select_likeliest(struct sampler_token *c, int64_t k,
-                            const float *logits, int64_t n)
+/* Few tokens displace the least likely one so far, so the heap seldom changes.
+ */
+int sampler_likeliest(struct sampler_token *c, int64_t k, const float *logits,
+                      int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(logits[i]))
@@ -87,7 +87,7 @@ int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
     int64_t last = k;
     float top;
 
-    if (select_likeliest(c, k, logits, n) < 0)
+    if (sampler_likeliest(c, k, logits, n) < 0)
         return -1;
     if (conf->temperature <= 0)
         return c[0].id;
@@ -127,12 +127,21 @@ static int open_graph(struct engine *eng, struct graph *g, struct err *e)
     return 0;
 }
 
+/* Memory for the logits of a graph. */
+static int open_logits(struct sampler *s, struct gpt *gpt, struct err *e)
+{
+    const struct tensor *out = graph_val(&gpt->graph, gpt->output);
+    const size_t n = (size_t)tensor_count(out);
+
+    s->logits = mem_alloc(n, sizeof *s->logits, "logits", e);
+    s->raw = mem_alloc(n, sizeof *s->logits, "logits", e);
+    return s->logits && s->raw ? 0 : -1;
+}
+
 int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
                  int bits, struct err *e)
 {
     const int64_t context = eng->set->model.context;
-    const struct tensor *out;
-    size_t n;
 
     *s = (struct sampler){ .engine = eng,
                            .conf = &eng->set->sample,
@@ -147,15 +156,11 @@ int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
         if (open_graph(eng, &s->window.graph, e) < 0)
             return -1;
     }
-    out = graph_val(&s->decoder.graph, s->decoder.output);
-    n = (size_t)tensor_count(out);
     s->last = xcalloc((size_t)count, sizeof *s->last);
     s->recent = xcalloc((size_t)(count * context), sizeof *s->recent);
-    s->logits = mem_alloc(n, sizeof *s->logits, "logits", e);
-    s->raw = mem_alloc(n, sizeof *s->logits, "logits", e);
     s->order =
         mem_alloc((size_t)eng->set->model.vocab, sizeof *s->order, "logits", e);
-    if (!s->logits || !s->raw || !s->order ||
+    if (open_logits(s, &s->decoder, e) < 0 || !s->order ||
         (bits && quantize_weights(&s->decoder.graph, bits, e) < 0))
         return -1;
     if (!bits)
@@ -163,6 +168,16 @@ int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
     if (s->window.T > 0)
         quantize_borrow(&s->window.graph, &s->decoder.graph);
     return 0;
+}
+
+int sampler_open_window(struct sampler *s, struct engine *eng, struct err *e)
+{
+    *s = (struct sampler){ .engine = eng };
+    gpt_build_decoder(&s->window, eng->set, 1, 0);
+    if (open_graph(eng, &s->window.graph, e) < 0)
+        return -1;
+    quantize_borrow(&s->window.graph, &eng->gpt.graph);
+    return open_logits(s, &s->window, e);
 }
 
 void sampler_close(struct sampler *s)
@@ -214,6 +229,20 @@ static void run_window(struct sampler *s, const struct tensor *out)
         dev->type->get(dev, (char *)s->raw + (size_t)i * row,
                        (char *)all->data + (size_t)(T - 1) * row, row);
     }
+}
+
+int sampler_window(struct sampler *s, const int32_t *id, struct err *e)
+{
+    struct dev *dev = &s->engine->dev;
+    const struct tensor *out = graph_val(&s->window.graph, s->window.output);
+
+    gpt_set_inputs(&s->window, id, NULL);
+    graph_run_forward(&s->window.graph);
+    dev->type->get(dev, s->raw, out->data, tensor_bytes(out));
+    if (dev_sync(dev, e) < 0)
+        return -1;
+    convert_logits(s, out);
+    return 0;
 }
 
 /* Append the newest tokens, which are at position `at`, to s->recent. */

@@ -67,6 +67,15 @@ int sampler_run(struct sampler *, const struct ids *prompts, int64_t tokens,
 int sampler_read(struct sampler *, int32_t *id, size_t n, struct err *);
 int32_t sampler_next(struct sampler *);
 
+/* The logits of a whole window, in rows of the padded vocabulary, as s->logits;
+ * s is opened for these alone. */
+int sampler_open_window(struct sampler *, struct engine *, struct err *);
+int sampler_window(struct sampler *, const int32_t *id, struct err *);
+/* The k likeliest of n tokens, in any order, with their logits; -1 if a logit
+ * is not finite. */
+int sampler_likeliest(struct sampler_token *, int64_t k, const float *logits,
+                      int64_t n);
+
 /* Append sample.count texts, each with the prompt before it and a line above,
  * as the artifact of this name has them; the last begins at *last.  Returns 1
  * if the model's logits are not finite. */
