@@ -177,7 +177,7 @@ int corpus_files_find(struct corpus_files *f, char *const *path, size_t n,
 int corpus_files_part(struct corpus_files *f, const char *part, struct err *e)
 {
     struct path_list all = f->list;
-    size_t number, of;
+    size_t number = 1, of = 1;
     int end = 0, ret = 0;
 
     if (!part)
