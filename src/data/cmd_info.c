@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/hash.h"
 #include "common/log.h"
@@ -20,8 +21,9 @@
 #include "data/shards/lock.h"
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
+#include "data/token/words.h"
 
-static const char *tokenizer_path, *no_output;
+static const char *tokenizer_path, *top, *no_output;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static int head = 100;
 static bool describe;
@@ -31,9 +33,11 @@ static const struct opt info_opts[] = {
     { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
       "also count documents, and decode the first tokens" },
     { 'n', "head", "count", OPT_INT, &head,
-      "decode COUNT tokens (default: 100)" },
+      "decode COUNT tokens, or list COUNT values (default: 100)" },
     { 0, "stats", NULL, OPT_FLAG, &describe,
       "also print repetitions and lengths of texts; with -T, bytes per token" },
+    { 0, "top", "field", OPT_STRING, &top,
+      "list the most frequent values of FIELD, of URLs their hosts" },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -209,6 +213,83 @@ static int add_text(struct table *t, char *path, const struct tokenizer *tok,
     return got;
 }
 
+/* ---- values of a field --------------------------------------------------- */
+
+/* Count the value that was read in place of the text. */
+static int count_value(void *arg, const struct corpus_doc *d, struct err *e)
+{
+    const char *value = d->text, *const end = value + d->len;
+    const char *scheme = memmem(value, d->len, "://", 3);
+    struct words *w = arg;
+    uint32_t len = (uint32_t)d->len;
+
+    if (scheme) {
+        value = scheme + 3;
+        for (len = 0; value + len < end && !strchr("/:?#", value[len]);)
+            len++;
+    }
+    words_count(w, (const uint8_t *)value, (const uint8_t *)end, &len, 1);
+    return words_full(w) ? words_spill(w, e) : 0;
+}
+
+struct value {
+    char *text;
+    uint64_t count;
+};
+
+static int by_count(const void *a, const void *b)
+{
+    const struct value *x = a, *y = b;
+
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return strcmp(x->text, y->text);
+}
+
+static int print_values(const struct word_list *l, int64_t all, struct err *e)
+{
+    struct table t = TABLE_INIT("gdata.info-top/1");
+    struct value *v = xcalloc(l->n + 1, sizeof *v);
+
+    for (size_t i = 0; i < l->n; i++)
+        v[i] =
+            (struct value){ xstrndup(l->text.s + l->word[i].at, l->word[i].len),
+                            l->word[i].count };
+    SORT(v, l->n, by_count);
+    table_columns(&t, "value", "documents", "share", NULL);
+    for (size_t i = 0; i < l->n; i++) {
+        if (i < (size_t)head) {
+            table_text(&t, v[i].text);
+            table_int(&t, (int64_t)v[i].count);
+            table_real(&t, (double)v[i].count / (double)all);
+        }
+        free(v[i].text);
+    }
+    free(v);
+    return table_finish(&t, 0, &style, e);
+}
+
+static int list_values(int argc, char **argv, struct err *e)
+{
+    struct word_list list = { .text = BUF_INIT };
+    struct corpus_conf conf;
+    struct words w;
+    int64_t left_out;
+    int ret = corpus_conf_set(&conf, &input, argv, argc, e);
+
+    words_init(&w, (size_t)256 << 20);
+    conf.field = top;
+    if (ret == 0)
+        ret = corpus_each(&conf, count_value, &w, e);
+    if (ret == 0)
+        ret = words_collect(&list, &w, 1, 0, &left_out, e);
+    if (ret == 0)
+        ret = print_values(&list, w.pieces, e);
+    word_list_clear(&list);
+    words_clear(&w);
+    return ret;
+}
+
 static int info_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.info/1");
@@ -219,6 +300,8 @@ static int info_main(int argc, char **argv, struct err *e)
 
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name the files to describe");
+    if (top)
+        return list_values(argc, argv, e);
     if (form < 0 ||
         (tokenizer_path && tokenizer_load(&tok, tokenizer_path, e) < 0))
         return -1;

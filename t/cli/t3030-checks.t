@@ -254,4 +254,28 @@ gdata encode -q -T pairs -o numbered lengths.jsonl >out 2>&1
 gdata decode --jsonl -T pairs numbered_*.bin 2>err | sed -n 4p >out
 is "$(cat out)" '{"text":"aaaaaaaaaaaa"}' \
     "line 4 of what decode --jsonl writes is document 4"
+
+# --- values of a field
+while read -r url text; do
+    echo "{\"url\":\"$url\",\"text\":\"$text\",\"language\":\"en\"}"
+done >urls.jsonl <<'END'
+https://b.example/1 one
+http://a.example two
+https://b.example:80/2?c=d#e three
+https://b.example?d four
+https://c.example/3 five
+plain six
+END
+gdata info --top url --tsv --no-header urls.jsonl >out 2>err
+is "$(cut -f1,2 out | tr '\t\n' ' |')" \
+    "b.example 3|a.example 1|c.example 1|plain 1|" \
+    "info --top lists hosts, the most frequent first"
+is "$(head -n 1 out | cut -f3)" 0.5 "a value has its share of the documents"
+is "$(gdata info --top language --where 'text != one' --tsv --no-header \
+    urls.jsonl urls.jsonl | cut -f1,2)" "en	10" \
+    "info --top counts the documents of all files that --where chooses"
+is "$(gdata info --top url -n 2 --tsv --no-header urls.jsonl | wc -l)" 2 \
+    "info --top -n lists so many values"
+run 1 gdata info --top missing urls.jsonl && grep -q 'no field "missing"' err
+ok $? "info --top of a field that is missing fails"
 done_testing
