@@ -52,7 +52,7 @@ static const char *const invalid_words[] = { [ENCODE_INVALID_AUTO] = "auto",
 static const char *tokenizer_path, *output, *rules;
 static int format = SHARD_LLMC, holdout = HOLDOUT_DEFAULT;
 static int eot = ENCODE_EOT_FIRST, invalid = ENCODE_INVALID_AUTO;
-static int chat = CHAT_NONE;
+static const char *chat;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double val, test, mark_every = 5;
 static int64_t shard_tokens = -1, tokens = -1, shuffle = -1;
@@ -87,8 +87,9 @@ static const struct opt encode_opts[] = {
       invalid_words },
     { 0, "clean", "file", OPT_STRING, &rules,
       "leave out documents that the rules in FILE drop (gdata clean)" },
-    { 0, "chat", "form", OPT_WORD, &chat,
-      "encode conversations: chatml, llama3 or gemma", chat_forms },
+    { 0, "chat", "template", OPT_STRING, &chat,
+      "encode conversations: chatml, llama3, gemma, or the template of a "
+      "tokenizer_config.json" },
     { 'n', "tokens", "count", OPT_LONG, &tokens, "stop after COUNT tokens",
       .range = OPT_FROM(1) },
     { 0, "shuffle", "seed", OPT_LONG, &shuffle,
@@ -148,9 +149,9 @@ static int check_options(struct err *e)
                        "--split shard with --format raw needs --shard-tokens");
     if (shuffle >= 0 && eot != ENCODE_EOT_FIRST)
         return err_set(e, ERR_USAGE, "--shuffle needs --eot first");
-    if (chat != CHAT_NONE && rules)
+    if (chat && rules)
         return err_set(e, ERR_USAGE, "--chat and --clean exclude each other");
-    if (chat != CHAT_NONE && (format == SHARD_RAW || special))
+    if (chat && (format == SHARD_RAW || special))
         return err_set(e, ERR_USAGE,
                        special ? "--chat and --special exclude each other"
                                : "--chat marks tokens that are not predicted, "
@@ -172,7 +173,6 @@ static void hash_work(struct encoding *w, const struct path_list *files)
         special,       tokens,
         holdout,       w->in.format,
         w->in.bad,     w->conf.width,
-        chat,
     };
     const double shares[] = { val, test };
     struct sha256 h;
@@ -182,6 +182,12 @@ static void hash_work(struct encoding *w, const struct path_list *files)
     hash_text(&h, w->in.field);
     hash_text(&h, w->in.separator);
     hash_text(&h, w->in.where);
+    if (chat) {
+        char *jinja = chat_template_jinja(&w->chat);
+
+        hash_text(&h, jinja);
+        free(jinja);
+    }
     sha256_add(&h, numbers, sizeof numbers);
     sha256_add(&h, shares, sizeof shares);
     if (rules)
@@ -247,8 +253,8 @@ static int set_conf(struct encoding *w, struct err *e)
         return err_set(e, ERR_USAGE,
                        "%s has no end-of-text token; use --eot none",
                        tokenizer_path);
-    if (chat != CHAT_NONE) {
-        if (chat_template_open(&w->chat, t, (enum chat_form)chat, e) < 0)
+    if (chat) {
+        if (chat_template_open(&w->chat, t, chat, e) < 0)
             return -1;
         c->chat = &w->chat;
         w->in.chat = true;
@@ -259,7 +265,7 @@ static int set_conf(struct encoding *w, struct err *e)
     c->invalid = (enum encode_invalid)invalid;
     c->special = special;
     c->clean = rules ? &w->clean : NULL;
-    c->width = chat == CHAT_NONE ? shard_width(tokenizer_vocab(t)) : 4;
+    c->width = chat ? 4 : shard_width(tokenizer_vocab(t));
     c->tokens = tokens;
     c->val = val;
     c->test = test;
@@ -660,6 +666,7 @@ static int encode_main(int argc, char **argv, struct err *e)
     sig_watch();
     got = encode_input(&w, e);
     FREE(w.special, w.dropped);
+    chat_template_clear(&w.chat);
     tokenizer_free(w.tokenizer);
     return got;
 }

@@ -24,11 +24,13 @@
 #include "trainer/training/sampler.h"
 
 static struct trained_model model = { .micro_batch = 1 };
-static const char *system_text;
+static const char *system_text, *template;
 
 static const struct opt chat_opts[] = {
     { 0, "system", "text", OPT_STRING, &system_text,
       "begin with TEXT as the message of the system" },
+    { 0, "chat", "template", OPT_STRING, &template,
+      "the template, as for gdata encode (default: by the special tokens)" },
     TRAINED_MODEL_OPTS_TO_COMPUTE(model),
     { 0 }
 };
@@ -166,17 +168,6 @@ static void save(const struct chat *c, const char *path)
     free(line);
 }
 
-static int retry(struct chat *c, struct err *e)
-{
-    if (!c->answered) {
-        log_info("there is no answer to generate again");
-        return 0;
-    }
-    rewind_to(c, c->ids_before, c->said_before);
-    c->sampler.seed++;
-    return answer(c, e);
-}
-
 /* The argument of a command, if the line is that command. */
 static const char *argument(const char *line, const char *command)
 {
@@ -187,24 +178,28 @@ static const char *argument(const char *line, const char *command)
     return line + n + strspn(line + n, " ");
 }
 
-static int obey(struct chat *c, const char *line, bool *quit, struct err *e)
+/* Follow a command; 1 if it ends the program. */
+static int obey(struct chat *c, const char *line, struct err *e)
 {
     const char *text;
 
-    if ((text = argument(line, "/system")))
+    if ((text = argument(line, "/system"))) {
         begin(c, text);
-    else if (argument(line, "/retry"))
-        return retry(c, e);
-    else if ((text = argument(line, "/save")) && *text)
+    } else if (argument(line, "/retry") && !c->answered) {
+        log_info("there is no answer to generate again");
+    } else if (argument(line, "/retry")) {
+        rewind_to(c, c->ids_before, c->said_before);
+        c->sampler.seed++;
+        return answer(c, e);
+    } else if ((text = argument(line, "/save")) && *text) {
         save(c, text);
-    else if (argument(line, "/quit"))
-        *quit = true;
-    else
+    } else if (!argument(line, "/quit")) {
         log_info(
             "/system [TEXT] begins a new conversation, /retry generates the "
             "last answer again, /save FILE writes the conversation, and "
             "/quit ends; Ctrl-C ends an answer");
-    return 0;
+    }
+    return argument(line, "/quit") != NULL;
 }
 
 /* ---- the loop --------------------------------------------------------- */
@@ -241,16 +236,15 @@ static int talk(struct chat *c, struct err *e)
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
-    bool quit = false;
     int ret = 0;
 
     setvbuf(stdin, NULL, _IONBF, 0); /* what is read ahead poll() cannot see */
-    while (ret == 0 && !quit && wait_for_line(c) &&
+    while (ret == 0 && wait_for_line(c) &&
            (n = getline(&line, &room, stdin)) >= 0) {
         n -= n > 0 && line[n - 1] == '\n';
         line[n] = '\0';
         if (*line == '/') {
-            ret = obey(c, line, &quit, e);
+            ret = obey(c, line, e);
         } else if (*line) {
             say(c, "user", line);
             ret = answer(c, e);
@@ -259,7 +253,7 @@ static int talk(struct chat *c, struct err *e)
     free(line);
     if (ret == 0 && sig_caught())
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
-    return ret;
+    return ret < 0 ? -1 : 0;
 }
 
 static int chat_with(struct engine *eng, struct err *e)
@@ -271,7 +265,9 @@ static int chat_with(struct engine *eng, struct err *e)
     const struct tokenizer *t = eng->data.tokenizer;
     int ret;
 
-    if (!t || !chat_template_find(&c.form, t))
+    if (template && t && chat_template_open(&c.form, t, template, e) < 0)
+        return -1;
+    if (!c.form.tokenizer && !chat_template_find(&c.form, t))
         return err_set(e, ERR_USAGE,
                        "the tokenizer of %s has no special tokens for "
                        "conversations; 'gtrain sample' continues texts",
@@ -287,6 +283,7 @@ static int chat_with(struct engine *eng, struct err *e)
     buf_clear(&c.said);
     ids_clear(&c.all);
     encoder_free(c.enc);
+    chat_template_clear(&c.form);
     sampler_close(&c.sampler);
     return ret;
 }

@@ -60,6 +60,38 @@ ok "$(cmp -s got want; echo $?)" \
     "only answers, and what ends them, are to be predicted" "$(diff want got)"
 is "$(numbers talk_000000.bin | awk '$1 % 2147483648 == m' m="$end" | wc -l)" 5 \
     "what looks like a special token in a message is text"
+# loop TEXT: a tokenizer_config.json with this template
+loop() {
+    template=$(sed 's/\\/\\\\/g; s/"/\\"/g; s/$/\\n/' | tr -d '\n')
+    printf '{"bos_token": {"content": "<|endoftext|>"}, "chat_template": "%s"}' \
+        "$template" >loop.json
+}
+loop <<'J'
+{% for message in messages %}
+{{ '<|im_start|>' + message['role'] + "\n" }}{{ message['content'] + '<|im_end|>' + '\n' }}
+{%- endfor %}
+J
+talk --chat loop.json talk.jsonl
+is "$?$(grep -c 'loop.json .*its chat_template is no plain loop' err)" 11 \
+    "a template with anything else is refused"
+printf '%s' "{{ bos_token }}{% for message in messages %}
+{{ '<|im_start|>' + message['role'] + \"\\n\" }}{{ message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}
+{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}" | loop
+cp talk_000000.bin plain.bin && talk --chat loop.json talk.jsonl
+is "$? $(answers talk_000000.bin)" "0 $(answers plain.bin)" \
+    "a plain loop in a tokenizer_config.json is read" "$(cat err)"
+cmp talk_000000.bin plain.bin >out 2>&1
+ok $? "such a loop gives the ids of the form that has a name" "$(cat out)"
+printf '%s' "{% for m in messages %}{{ 'From ' + m['role'] + ': ' + m['content'] + '<|im_end|>' }}{% endfor %}" | loop
+talk --chat loop.json talk.jsonl
+is "$?$(grep -c 'do not begin and end with a special token' err)" 11 \
+    "messages must begin with a special token"
+echo '{}' >loop.json
+talk --chat loop.json talk.jsonl
+is "$?$(grep -c 'no plain loop' err)" 11 "a file without a template is refused"
+talk --chat alpaca talk.jsonl
+is "$?$(grep -c 'alpaca is not chatml, llama3 or gemma: .*No such' err)" 31 \
+    "an unknown name is refused"
 talk --chat chatml --format raw talk.jsonl
 is "$?$(grep -c 'format raw cannot' err)" 21 "a form without room for marks is refused"
 talk --chat chatml text.txt

@@ -2,6 +2,7 @@
 src_data_libdata_a_SOURCES += \
 	%D%/bpe.c \
 	%D%/bpe_train.c \
+	%D%/chat_template.c \
 	%D%/encoder.c \
 	%D%/nfc.c \
 	%D%/pretokenize.c \

@@ -6,6 +6,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "common/mem.h"
 #include "data/token/pretokenize.h"
 
 /*
@@ -124,30 +125,41 @@ void decoder_free(struct decoder *);
 /*
  * chat_template - a conversation as ids
  *
- *      if (chat_template_open(&c, tokenizer, CHAT_CHATML, e) < 0)
+ *      if (chat_template_open(&c, tokenizer, "chatml", e) < 0)
  *          return -1;
  *      chat_template_message(&c, enc, "user", "Hello!", 6, 0, &ids);
  *      chat_template_head(&c, enc, "assistant", &ids);
  *      the model continues until the id c.end
+ *      chat_template_clear(&c);
  *
  * Special tokens stand between messages.  They are never found within a
  * message: what looks like one there is encoded as ordinary text.
+ *
+ * A message is START ROLE HEAD after_head CONTENT END after_end, where the
+ * names in capitals are special tokens, or empty.
  */
-enum chat_form { CHAT_NONE = -1, CHAT_CHATML, CHAT_LLAMA3, CHAT_GEMMA };
-
-/* "chatml", "llama3", "gemma", in the order of the enum, ended by NULL. */
-extern const char *const chat_forms[];
+struct chat_words {
+    const char *begin; /* a special token before the first message, or "" */
+    const char *start, *head, *after_head, *end, *after_end;
+    const char *assistant; /* its role */
+    bool trims;            /* white space around the content is removed */
+};
 
 struct chat_template {
     const struct tokenizer *tokenizer;
-    enum chat_form form;
+    struct chat_words words;
+    struct arena mem;                /* of the words, if they are from a file */
     int32_t begin, start, head, end; /* or -1 */
 };
 
-/* Fails if a special token is missing. */
+/* The name is chatml, llama3 or gemma, or that of a tokenizer_config.json whose
+ * chat_template is a plain loop over messages.  Fails if a special token is
+ * missing. */
 int chat_template_open(struct chat_template *, const struct tokenizer *,
-                       enum chat_form, struct err *);
-/* Open the first form whose special tokens the tokenizer has, if any. */
+                       const char *name, struct err *);
+void chat_template_clear(struct chat_template *);
+/* Open the first of the three that have a name whose special tokens the
+ * tokenizer has, if any. */
 bool chat_template_find(struct chat_template *, const struct tokenizer *);
 /* In the language of Hugging Face's templates.  The caller frees it. */
 char *chat_template_jinja(const struct chat_template *);
