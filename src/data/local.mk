@@ -14,6 +14,7 @@ bin_PROGRAMS += gdata
 # The commands, in the order of the help text
 gdata_SOURCES = \
 	%D%/cmd_bpe.c \
+	%D%/cmd_classify.c \
 	%D%/cmd_clean.c \
 	%D%/cmd_decode.c \
 	%D%/cmd_encode.c \

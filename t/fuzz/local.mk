@@ -16,6 +16,9 @@ EXTRA_DIST += \
 	%D%/corpus/corpus/lines.zst \
 	%D%/corpus/corpus/text.txt \
 	%D%/corpus/corpus/two.gz \
+	%D%/corpus/fasttext/both.bin \
+	%D%/corpus/fasttext/tree.bin \
+	%D%/corpus/fasttext/words.bin \
 	%D%/corpus/filter/all \
 	%D%/corpus/filter/nested \
 	%D%/corpus/hello/rank \
@@ -90,6 +93,7 @@ EXTRA_DIST += \
 	%D%/dict/attempt \
 	%D%/dict/convert \
 	%D%/dict/corpus \
+	%D%/dict/fasttext \
 	%D%/dict/filter \
 	%D%/dict/hello \
 	%D%/dict/http \
@@ -107,6 +111,7 @@ EXTRA_DIST += \
 	%D%/dict/tokfile \
 	%D%/dict/yaml \
 	%D%/drive.c \
+	%D%/fasttext.c \
 	%D%/filter.c \
 	%D%/fuzz.h \
 	%D%/hello.c \

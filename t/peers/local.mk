@@ -9,12 +9,14 @@ peer_scripts += \
 	%D%/t9024-tasks.t \
 	%D%/t9040-data.t \
 	%D%/t9045-clean.t \
+	%D%/t9046-classify.t \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \
 	%D%/t9070-python.t \
 	%D%/t9080-cudnn.t \
 	%D%/t9090-bare.t
 EXTRA_DIST += $(peer_scripts) \
+	%D%/classify.py \
 	%D%/clean.py \
 	%D%/filters.py \
 	%D%/libraries.txt \

@@ -3,6 +3,11 @@ EXTRA_DIST += \
 	%D%/biases \
 	%D%/biases.py \
 	%D%/core.py \
+	%D%/fasttext/both.bin \
+	%D%/fasttext/docs.jsonl \
+	%D%/fasttext/expected.jsonl \
+	%D%/fasttext/tree.bin \
+	%D%/fasttext/words.bin \
 	%D%/filters.py \
 	%D%/fp8.py \
 	%D%/fp8.txt \

@@ -10,6 +10,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_files.c \
 	%D%/corpus_parquet.c \
 	%D%/corpus_writer.c \
+	%D%/fasttext.c \
 	%D%/grams.c \
 	%D%/hashset.c \
 	%D%/jsonl.c \

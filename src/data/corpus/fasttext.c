@@ -1,0 +1,444 @@
+#include "config.h"
+#include "data/corpus/fasttext.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "common/buf.h"
+#include "common/hash.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "data/corpus/hashset.h"
+
+enum { MAGIC = 793712314, TREE = 1, SOFTMAX = 3, CLASSIFIER = 3 };
+enum { ROWS = 32, LANES = 16, PAGE = 2 << 20 };
+
+/* What the file begins with. */
+struct header {
+    int32_t magic, version, dim, window, epochs, least_count, negatives;
+    int32_t word_grams, loss, kind, bucket, char_least, char_most, rate;
+    double sampling;
+};
+
+struct fasttext {
+    struct header h;
+    int32_t words, labels;
+    struct hashset known; /* words, then labels */
+    uint32_t *id;         /* of each in its slots */
+    const char **name;    /* of labels, without their mark */
+    int64_t *count;       /* likewise */
+    float *input;         /* rows: words, and n-grams by their hashes */
+    float *output;        /* rows: labels */
+    int32_t *branch;      /* TREE: two of each node, see make_tree() */
+    struct arena mem;
+};
+
+static const char label_mark[] = "__label__", text_end[] = "</s>";
+
+enum { MARK = sizeof label_mark - 1, END = sizeof text_end - 1 };
+
+/* ---- reading ------------------------------------------------------------- */
+
+struct reader {
+    const uint8_t *at, *end;
+};
+
+static bool take(struct reader *r, void *to, size_t n)
+{
+    if (n > (size_t)(r->end - r->at))
+        return false;
+    memcpy(to, r->at, n);
+    r->at += n;
+    return true;
+}
+
+static int damaged(struct err *e, const char *part)
+{
+    return err_set(e, ERR_INPUT,
+                   "the %s is damaged, incomplete or quantised (.ftz), which "
+                   "is not supported",
+                   part);
+}
+
+static int read_header(struct reader *r, struct header *h, struct err *e)
+{
+    if (!take(r, h, sizeof *h) || h->magic != MAGIC)
+        return err_set(e, ERR_INPUT, "this is not a model of fastText");
+    if (h->kind != CLASSIFIER || (h->loss != TREE && h->loss != SOFTMAX))
+        return err_set(e, ERR_INPUT,
+                       "only models with labels and the loss softmax or hs are "
+                       "supported");
+    if (h->version == 11)
+        h->char_most = 0;
+    return h->version < 11 || h->version > 12 || h->dim < 1 ||
+                   h->dim > 1 << 16 || h->word_grams < 0 ||
+                   h->word_grams > 64 || h->char_most < 0 ||
+                   h->char_most > 64 ||
+                   h->bucket < (h->word_grams > 1 || h->char_most > 0)
+               ? damaged(e, "header")
+               : 0;
+}
+
+/* Words, then labels; of words, only the hash is kept. */
+static bool read_word(struct reader *r, struct fasttext *f, int32_t i)
+{
+    const int32_t label = i - f->words;
+    const char *name = (const char *)r->at;
+    const size_t n = strnlen(name, (size_t)(r->end - r->at));
+    const uint64_t hash = hash128(name, n, 0).hi;
+    int64_t count;
+    uint8_t kind;
+
+    hashset_add(&f->known, hash);
+    f->id[hashset_find(&f->known, hash)] = (uint32_t)i;
+    r->at += n;
+    if (!take(r, &kind, 1) || !take(r, &count, sizeof count) ||
+        !take(r, &kind, 1) || kind != (label >= 0) || count < 0 ||
+        count > INT64_MAX / f->labels)
+        return false;
+    if (label >= 0) {
+        name += strncmp(name, label_mark, MARK) == 0 ? MARK : 0;
+        f->name[label] = arena_strdup(&f->mem, name);
+        f->count[label] = count;
+    }
+    return true;
+}
+
+static int read_words(struct reader *r, struct fasttext *f, struct err *e)
+{
+    int32_t n[3];      /* of both; words; labels */
+    int64_t totals[2]; /* the second is -1, unless the model is quantised */
+    bool good = take(r, n, sizeof n) && take(r, totals, sizeof totals) &&
+                n[0] > 0 && n[0] <= (r->end - r->at) / 10 && n[2] > 0 &&
+                n[2] <= n[0] && n[1] == n[0] - n[2] && totals[1] < 0;
+
+    if (!good)
+        return damaged(e, "list of words");
+    f->words = n[1];
+    f->labels = n[2];
+    for (f->known.room = 16; f->known.room < 2 * (size_t)n[0];)
+        f->known.room *= 2;
+    f->known.slot = xcalloc(f->known.room, sizeof *f->known.slot);
+    f->id = arena_alloc(&f->mem, f->known.room * sizeof *f->id);
+    f->name = arena_alloc(&f->mem, (size_t)n[2] * sizeof *f->name);
+    f->count = arena_alloc(&f->mem, (size_t)n[2] * sizeof *f->count);
+    for (int32_t i = 0; i < n[0] && good; i++)
+        good = read_word(r, f, i);
+    return good ? 0 : damaged(e, "list of words");
+}
+
+/* What is read after a row, to fill the lanes, has no effect. */
+static int read_matrix(struct reader *r, int64_t rows, int32_t dim, float **x,
+                       struct err *e)
+{
+    const size_t size = (size_t)rows * (size_t)dim * sizeof **x;
+    const size_t room = (size + LANES * sizeof **x + PAGE - 1) / PAGE * PAGE;
+    int64_t n[2];
+    uint8_t is_quantised;
+
+    if (!take(r, &is_quantised, 1) || is_quantised || !take(r, n, sizeof n) ||
+        n[0] != rows || n[1] != dim || size > (size_t)(r->end - r->at))
+        return damaged(e, "matrix");
+    *x = aligned_alloc(PAGE, room);
+    if (!*x)
+        return err_set(e, ERR_SYSTEM, "there is no memory for the model");
+    madvise(*x, room, MADV_HUGEPAGE);
+    memset((char *)*x + size, 0, LANES * sizeof **x);
+    take(r, *x, size);
+    return 0;
+}
+
+/* The tree of labels by their counts, as Huffman's code has it: nodes are the
+ * labels, and after them those that join two, the root last. */
+static void make_tree(struct fasttext *f)
+{
+    const int32_t n = f->labels;
+    int64_t *count = xcalloc((size_t)n * 2, sizeof *count);
+    int32_t leaf = n - 1, node = n;
+
+    f->branch = arena_alloc(&f->mem, (size_t)n * 2 * sizeof *f->branch);
+    memcpy(count, f->count, (size_t)n * sizeof *count);
+    for (int32_t i = n; i < 2 * n - 1; i++)
+        for (int k = 0; k < 2; k++) {
+            const bool is_leaf =
+                leaf >= 0 && (node >= i || count[leaf] < count[node]);
+            const int32_t next = is_leaf ? leaf-- : node++;
+
+            f->branch[2 * (i - n) + k] = next;
+            count[i] += count[next];
+        }
+    free(count);
+}
+
+static int read_model(struct fasttext *f, struct reader r, struct err *e)
+{
+    if (read_header(&r, &f->h, e) < 0 || read_words(&r, f, e) < 0 ||
+        read_matrix(&r, (int64_t)f->words + f->h.bucket, f->h.dim, &f->input,
+                    e) < 0 ||
+        read_matrix(&r, f->labels, f->h.dim, &f->output, e) < 0)
+        return -1;
+    make_tree(f);
+    return r.at == r.end ? 0 : damaged(e, "end of the model");
+}
+
+struct fasttext *fasttext_load(const char *path, struct err *e)
+{
+    struct fasttext *f = xcalloc(1, sizeof *f);
+    const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
+    struct stat st = { 0 };
+    void *map;
+    int ret = path_map(&map, &st, fd, path, e);
+
+    if (ret == 0 &&
+        read_model(f, (struct reader){ map, (uint8_t *)map + st.st_size }, e) <
+            0)
+        ret = err_wrap(e, "%s", path);
+    if (map)
+        munmap(map, (size_t)st.st_size);
+    if (ret == 0)
+        return f;
+    fasttext_free(f);
+    return NULL;
+}
+
+void fasttext_free(struct fasttext *f)
+{
+    hashset_clear(&f->known);
+    arena_clear(&f->mem);
+    FREE(f->input, f->output, f);
+}
+
+/* ---- the rows of a text -------------------------------------------------- */
+
+struct sum {
+    const struct fasttext *f;
+    float *hidden;      /* the sum of rows, with room for all lanes */
+    uint32_t row[ROWS]; /* to be added, while memory is fetched */
+    size_t rows, all;
+    struct buf word;   /* with what marks its ends */
+    struct buf hashes; /* of words */
+};
+
+/* In the order of the text, as fastText does. */
+static void add_rows(struct sum *s)
+{
+    const size_t dim = (size_t)s->f->h.dim;
+
+    for (size_t j = 0; j < dim; j += LANES) {
+        float sum[LANES];
+
+        memcpy(sum, s->hidden + j, sizeof sum);
+        for (size_t i = 0; i < s->rows; i++)
+            for (size_t k = 0; k < LANES; k++)
+                sum[k] += s->f->input[s->row[i] * dim + j + k];
+        memcpy(s->hidden + j, sum, sizeof sum);
+    }
+    s->all += s->rows;
+    s->rows = 0;
+}
+
+static void use_row(struct sum *s, uint32_t row)
+{
+    const size_t dim = (size_t)s->f->h.dim;
+
+    for (size_t i = 0; i < dim; i += LANES)
+        __builtin_prefetch(s->f->input + row * dim + i);
+    s->row[s->rows++] = row;
+    if (s->rows == ROWS)
+        add_rows(s);
+}
+
+static void use_gram(struct sum *s, uint64_t hash)
+{
+    use_row(s, (uint32_t)s->f->words +
+                   (uint32_t)(hash % (uint64_t)s->f->h.bucket));
+}
+
+/* FNV-1a, but of bytes that are signed. */
+static uint32_t hash_byte(uint32_t h, uint8_t c)
+{
+    return (h ^ (c | (c >> 7) * 0xffffff00U)) * 16777619U;
+}
+
+#define HASH_BEGIN 0x811c9dc5U
+
+/* The n-grams of characters of a word with what marks its ends, but not these
+ * alone. */
+static void use_characters(struct sum *s, const uint8_t *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t hash = HASH_BEGIN;
+        size_t k = i;
+
+        if ((w[i] & 0xc0) == 0x80)
+            continue;
+        for (int c = 1; k < n && c <= s->f->h.char_most; c++) {
+            do
+                hash = hash_byte(hash, w[k++]);
+            while (k < n && (w[k] & 0xc0) == 0x80);
+            if (c >= s->f->h.char_least && (c > 1 || (i > 0 && k < n)))
+                use_gram(s, hash);
+        }
+    }
+}
+
+/* Returns false after the word that ends a text. */
+static bool use_word(struct sum *s, const char *word, size_t n)
+{
+    const size_t slot = hashset_find(&s->f->known, hash128(word, n, 0).hi);
+    const bool is_end = n == END && memcmp(word, text_end, END) == 0;
+    uint32_t h = HASH_BEGIN;
+
+    if (slot != SIZE_MAX ? s->f->id[slot] >= (uint32_t)s->f->words
+                         : n >= MARK && memcmp(word, label_mark, MARK) == 0)
+        return true; /* a label */
+    if (slot != SIZE_MAX)
+        use_row(s, s->f->id[slot]);
+    if (s->f->h.char_most > 0 && !is_end) {
+        buf_trim(&s->word, 1);
+        buf_add(&s->word, word, n);
+        buf_char(&s->word, '>');
+        use_characters(s, (const uint8_t *)s->word.s, s->word.len);
+    }
+    for (size_t i = 0; i < n && s->f->h.word_grams > 1; i++)
+        h = hash_byte(h, (uint8_t)word[i]);
+    buf_add(&s->hashes, &h, sizeof h);
+    return !is_end;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
+}
+
+/* Add the rows of the words of a text, then those of their n-grams. */
+static void add_text(struct sum *s, const char *p, const char *end)
+{
+    const int32_t *hash;
+    bool more = true;
+    size_t n;
+
+    while (more) {
+        const char *word;
+
+        while (p < end && is_space(*p))
+            p++;
+        for (word = p; p < end && !is_space(*p);)
+            p++;
+        more = p > word ? use_word(s, word, (size_t)(p - word))
+                        : use_word(s, text_end, END) && false;
+    }
+    hash = (const void *)s->hashes.s;
+    n = s->hashes.len / sizeof *hash;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t h = (uint64_t)hash[i];
+
+        for (size_t k = i + 1; k < n && k < i + (size_t)s->f->h.word_grams;
+             k++) {
+            h = h * 116049371 + (uint64_t)hash[k];
+            use_gram(s, h);
+        }
+    }
+    add_rows(s);
+}
+
+/* ---- labels -------------------------------------------------------------- */
+
+/* A label or a node, and the logarithm of its probability. */
+struct guess {
+    int32_t label;
+    float log;
+};
+
+/* What fastText takes for the logarithm of a probability. */
+static float log_of(float x)
+{
+    return (float)log((double)x + 1e-5);
+}
+
+/* The most probable label, the last of equals. */
+static struct guess search_softmax(const struct fasttext *f, float *x)
+{
+    struct guess best = { 0, -INFINITY };
+    float most = x[0], sum = 0;
+
+    for (int32_t i = 0; i < f->labels; i++)
+        most = x[i] > most ? x[i] : most;
+    for (int32_t i = 0; i < f->labels; i++) {
+        x[i] = (float)exp((double)(x[i] - most));
+        sum += x[i];
+    }
+    for (int32_t i = 0; i < f->labels; i++)
+        if (log_of(x[i] / sum) >= best.log)
+            best = (struct guess){ i, log_of(x[i] / sum) };
+    return best;
+}
+
+/* The same; what is hardly probable is not visited. */
+static struct guess search_tree(const struct fasttext *f, const float *x)
+{
+    struct guess *open = xcalloc((size_t)f->labels + 1, sizeof *open);
+    struct guess best = { 0, -INFINITY };
+
+    *open = (struct guess){ 2 * f->labels - 2, 0 };
+    for (size_t n = 1; n > 0;) {
+        const struct guess o = open[--n];
+        const int32_t join = o.label - f->labels;
+
+        if (o.log < log_of(0) || o.log < best.log)
+            continue;
+        if (join >= 0) {
+            const float p = (float)(1.0 / (double)(1 + expf(-x[join])));
+            const float less = (float)(1.0 - (double)p);
+            const int32_t *branch = f->branch + 2 * join;
+
+            open[n++] = (struct guess){ branch[1], o.log + log_of(p) };
+            open[n++] = (struct guess){ branch[0], o.log + log_of(less) };
+        } else {
+            best = o;
+        }
+    }
+    free(open);
+    return best;
+}
+
+/* The average of the rows, times the output. */
+static struct guess find_label(const struct sum *s)
+{
+    const struct fasttext *f = s->f;
+    const size_t dim = (size_t)f->h.dim;
+    float *score = xcalloc((size_t)f->labels, sizeof *score);
+    struct guess best;
+
+    for (size_t j = 0; j < dim; j++)
+        s->hidden[j] *= (float)(1.0 / (double)s->all);
+    for (size_t i = 0; i < (size_t)f->labels; i++)
+        for (size_t j = 0; j < dim; j++)
+            score[i] += f->output[i * dim + j] * s->hidden[j];
+    best = f->h.loss == TREE ? search_tree(f, score) : search_softmax(f, score);
+    free(score);
+    return best;
+}
+
+const char *fasttext_predict(const struct fasttext *f, const char *text,
+                             size_t n, float *probability)
+{
+    struct sum s = { .f = f, .word = BUF_INIT, .hashes = BUF_INIT };
+    struct guess best = { 0, -INFINITY };
+
+    s.hidden = xcalloc((size_t)f->h.dim + LANES, sizeof *s.hidden);
+    buf_char(&s.word, '<');
+    add_text(&s, text, text + n);
+    if (s.all > 0)
+        best = find_label(&s);
+    *probability = expf(best.log);
+    free(s.hidden);
+    buf_clear(&s.word);
+    buf_clear(&s.hashes);
+    return s.all > 0 ? f->name[best.label] : NULL;
+}
