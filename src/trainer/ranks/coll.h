@@ -236,13 +236,9 @@ extern const struct coll_device coll_nccl;
 /*
  * coll_queue - the thread that carries out collectives on the host
  *
- *      if (coll_queue_open(c, e) < 0)
- *          return -1;
  *      coll_queue_push(c, &request);       returns at once
- *      coll_queue_wait_for(c, c->begun);
- *      if (coll_end(c, c->begun, e) < 0)   waits, too
+ *      if (coll_end(c, c->begun, e) < 0)   waits for it
  *          return -1;
- *      coll_queue_close(c);
  *
  * Requests are carried out one after another by coll_host_run().  After the
  * first failure the others are dropped.  Between requests the thread asks
@@ -294,10 +290,7 @@ struct coll_queue {
     size_t buffer_bytes;
 };
 
-int coll_queue_open(struct coll *, struct err *);
-void coll_queue_close(struct coll *); /* also after a failed open */
 void coll_queue_push(struct coll *, const struct coll_request *);
-void coll_queue_wait_for(struct coll *, uint64_t begun);
 
 /* Memory for a call, at least `bytes`; valid until the next call of this
  * function.  NULL: there is none. */
@@ -311,3 +304,22 @@ void coll_host_gather(struct coll *, void *data, const int64_t *bounds,
                       size_t size);
 /* Carry out a call, by exchanges between the ranks. */
 int coll_host_run(struct coll *, const struct coll_request *, struct err *);
+
+/*
+ * rendezvous - connect the ranks of a job over TCP
+ *
+ * Sets fd_of[r], for every rank r that this one is linked to, to a connected
+ * socket that does not block, and c->peer[r] to a description of the rank.  For
+ * other ranks, fd_of[r] is -1 and c->peer[r] has only the number.  Connections
+ * without the token of the job are closed, and do not disturb it.  A rank that
+ * knows the token, but has another number of ranks or a different
+ * configuration, ends the job: an error of kind ERR_RANK names it on all ranks.
+ * One that has joined already is rejected alone.  An error also names a rank
+ * that did not join within c->timeout.  After a failure the sockets that were
+ * opened are in fd_of, and the others are -1.
+ *
+ * Rank 0 listens on the interface of the launch's host, and the others on the
+ * one by which they reach rank 0.  Nothing is encrypted.
+ */
+int rendezvous(struct coll *, const struct coll_conf *, int *fd_of,
+               struct err *);

@@ -23,7 +23,6 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "trainer/ranks/hello.h"
-#include "trainer/ranks/rendezvous.h"
 
 enum { MAGIC = 0x47544633 };
 

@@ -9,7 +9,7 @@
  * to the lower.
  */
 #include "config.h"
-#include "trainer/ranks/rendezvous.h"
+#include "trainer/ranks/coll.h"
 
 #include <errno.h>
 #include <math.h>
