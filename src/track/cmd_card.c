@@ -44,6 +44,7 @@ static const struct line {
     { "Steps", "steps" },
     { "Tokens", "train/tokens", ".0f" },
     { "Tokens of a step", "derived.tokens_per_step" },
+    { "FLOPs of a token", "derived.flops_per_token" },
     { "Optimiser", "optim.name" },
     { "Peak learning rate", "optim.lr" },
     { "Schedule", "schedule.kind" },

@@ -59,6 +59,8 @@ better/' 1 "differs at step 20: samples/step-00000020.txt is not what the model 
 forge "a setting" params/optim.lr 's/.*/0.5/' 1 "the parameter optim.lr of honest is 0.5"
 forge "a number of parameters" params/derived.parameters 's/$/0/' 1 \
     "the parameter derived.parameters is [0-9]*, but the settings give [0-9]*"
+forge "the operations of a token" params/derived.flops_per_token 's/$/0/' 1 \
+    "the parameter derived.flops_per_token is [0-9]*, but the settings give [0-9]*"
 forge "a number of steps" params/derived.steps 's/.*/41/' 1 \
     "the parameter derived.steps is 41, but the settings give 40"
 forge "the hash of the tokenizer" params/derived.tokenizer 's/^./x/' 1 \

@@ -6,6 +6,7 @@
 #include "trainer/replay/certify.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,7 +82,9 @@ static int check_derived(const struct certify *c, struct err *e)
     } row[] = { { "derived.tokens_per_step", is->tokens_per_step },
                 { "derived.parameters", is->parameters },
                 { "derived.steps", is->steps },
-                { "derived.warmup", is->warmup } };
+                { "derived.warmup", is->warmup },
+                { "derived.flops_per_token",
+                  llround(gpt_flops_per_token(&c->engine->gpt)) } };
     const char *hash = changed_param(c->run, "derived.tokenizer", c->begins);
 
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {

@@ -44,6 +44,8 @@ static void store_derived(struct run *run, struct engine *eng)
     run_paramf(run, "derived.warmup", "%lld", (long long)s->is.warmup);
     run_paramf(run, "derived.tokens_per_step", "%lld",
                (long long)s->is.tokens_per_step);
+    run_paramf(run, "derived.flops_per_token", "%.0f",
+               gpt_flops_per_token(&eng->gpt));
     run_paramf(run, "derived.ranks", "%d", eng->coll.size);
     run_paramf(run, "derived.device", "%s", eng->dev.type->name);
     run_paramf(run, "derived.threads", "%d", eng->dev.threads);
