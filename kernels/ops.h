@@ -304,11 +304,27 @@ typedef void attn_store_fn(struct dev *, struct tensor *keys,
  *
  * If w->fp8, x and w are rounded to E4M3 for each product, and the gradient of
  * the logits to E5M2, with the scale of |scale|, the most that it can be.
+ *
+ * A teacher, optional, has words(N,1+K), I32.  In rows that do not begin with a
+ * negative number, the other words are K different ids with probabilities: the
+ * lowest 18 bits are the id, the others -log p in units of 2^-10.  With p
+ * divided by its sum over the K ids, and q = softmax(logits(n)),
+ *
+ *      loss(n) = (1 - weight) (-log q[target(n)])
+ *                + weight sum of p(n,k) (log p(n,k) - log q[id(n,k)])
  */
+enum { HEAD_TEACHER_MOST = 512, HEAD_IDS = 1 << 18, HEAD_UNITS = 1 << 10 };
+
+struct head_teacher {
+    const struct tensor *words;
+    double weight;
+};
+
 typedef void head_fn(struct dev *, struct tensor *loss, struct tensor *dx,
                      struct tensor *dw, const struct tensor *x,
                      const struct tensor *w, const struct tensor *target,
-                     int64_t vocab, float cap, float scale);
+                     const struct head_teacher *, int64_t vocab, float cap,
+                     float scale);
 
 /* ---- the optimiser ---------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/fp8.h"
+#include "kernels/head_goals.h"
 #include "kernels/head_rows.h"
 
 #include <assert.h>
@@ -28,6 +29,7 @@ struct partial_lse {
 
 struct head {
     const struct tensor *x, *w, *target;
+    const struct head_teacher *teacher;
     struct tensor *loss, *dx, *dw;
     int64_t V, C;
     float cap, scale;
@@ -108,14 +110,16 @@ static float row_lse(const struct partial_lse *p, int64_t n)
     return max + logf(sum);
 }
 
-/* l = scale (softmax(l) - onehot(target)) (1 - l^2 / cap^2) */
-static void row_gradient(float *l, int64_t n, float lse, int32_t target,
+/* l = scale (softmax(l) - goals) (1 - l^2 / cap^2) */
+static void row_gradient(float *l, int64_t n, float lse, struct head_goals *g,
                          float cap, float scale)
 {
     const float bend = cap > 0 ? 1.0f / (cap * cap) : 0.0f;
-    const float at_target = scale * (1.0f - l[target] * l[target] * bend);
     int64_t i = 0;
 
+    for (int64_t k = 0; k < g->n; k++)
+        g->share[k] *=
+            (double)(scale * (1.0f - l[g->id[k]] * l[g->id[k]] * bend));
     for (; i + VW <= n; i += VW) {
         const vf c = vf_load(l + i);
 
@@ -123,7 +127,8 @@ static void row_gradient(float *l, int64_t n, float lse, int32_t target,
     }
     for (; i < n; i++)
         l[i] = expf(l[i] - lse) * scale * (1.0f - l[i] * l[i] * bend);
-    l[target] -= at_target;
+    for (int64_t k = 0; k < g->n; k++)
+        l[g->id[k]] -= (float)g->share[k];
 }
 
 static void finish_row(const struct head *h, int64_t from, int64_t i)
@@ -132,12 +137,17 @@ static void finish_row(const struct head *h, int64_t from, int64_t i)
     const int32_t target = ((const int32_t *)h->target->data)[row];
     float *l = h->logits + i * h->V;
     const float lse = row_lse(h->parts + i * h->n_parts, h->n_parts);
+    struct head_goals g;
+    double loss = head_goals_set(&g, target, h->teacher, row);
 
-    assert(target < h->V);
-    ((float *)h->loss->data)[row] = lse - l[target];
+    for (int64_t k = 0; k < g.n; k++) {
+        assert(g.id[k] < h->V);
+        loss += g.share[k] * (double)(lse - l[g.id[k]]);
+    }
+    ((float *)h->loss->data)[row] = (float)loss;
     if (!h->dx && !h->dw)
         return;
-    row_gradient(l, h->V, lse, target, h->cap, h->scale);
+    row_gradient(l, h->V, lse, &g, h->cap, h->scale);
     if (h->fp8)
         fp8_round(l, h->V, h->scale, E5M2_MANTISSA);
 }
@@ -369,13 +379,14 @@ static void compute_head(struct dev *dev, struct head *h)
 
 void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
               struct tensor *dw, const struct tensor *x, const struct tensor *w,
-              const struct tensor *target, int64_t vocab, float cap,
-              float scale)
+              const struct tensor *target, const struct head_teacher *teacher,
+              int64_t vocab, float cap, float scale)
 {
     struct head h = {
         .x = x,
         .w = w,
         .target = target,
+        .teacher = teacher,
         .loss = loss,
         .dx = dx,
         .dw = dw,

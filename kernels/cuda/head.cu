@@ -269,7 +269,8 @@ static void compute_losses(struct dev *dev, const struct head_chunk *c,
 extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
                           struct tensor *dx, struct tensor *dw,
                           const struct tensor *x, const struct tensor *w,
-                          const struct tensor *target, int64_t vocab, float cap,
+                          const struct tensor *target,
+                          const struct head_teacher *, int64_t vocab, float cap,
                           float scale)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x);

@@ -393,7 +393,8 @@ static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
         const char *name = r->params[i].key;
 
         if ((strncmp(name, "derived.task.", 13) == 0 ||
-             strcmp(name, "data.tokenizer") == 0) &&
+             strcmp(name, "data.tokenizer") == 0 ||
+             strcmp(name, "train.teacher") == 0) &&
             add_matches(b, r->params[i].value, NULL, e) < 0)
             return -1;
     }

@@ -40,6 +40,7 @@ static const struct line {
     { "Hash of the training data", "derived.data.train" },
     { "Hash of the validation data", "derived.data.val" },
     { "Hash of the tokenizer", "derived.tokenizer" },
+    { "Hash of the teacher", "derived.teacher" },
     { "Training" },
     { "Steps", "steps" },
     { "Tokens", "train/tokens", ".0f" },

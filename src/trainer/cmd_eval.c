@@ -33,10 +33,6 @@ static int64_t sequences, stride, limit, shots = -1, top_logits;
 static struct trained_model model;
 static struct table_style style;
 
-/* Of --top-logits: the most K, the most ids of a vocabulary, and the units of a
- * logarithm of 1. */
-enum { TOP_MOST = 512, TOP_IDS = 1 << 18, TOP_UNITS = 1 << 10 };
-
 static const struct opt eval_opts[] = {
     { 'd', "data", "glob", OPT_STRING, &data,
       "evaluate the token files that match GLOB (default: data.val); with "
@@ -62,9 +58,9 @@ static const struct opt eval_opts[] = {
       "with --documents, write the logits of each token to FILE.npy" },
     { 0, "top-logits", "k", OPT_LONG, &top_logits,
       "write the K likeliest ids after each token to the file of -o",
-      .range = { 1, TOP_MOST } },
+      .range = { 1, HEAD_TEACHER_MOST } },
     { 'o', "output", "file", OPT_STRING, &output,
-      "with --top-logits, write FILE" },
+      "with --top-logits, write FILE, for train.teacher" },
     { 'b', "micro-batch", "n", OPT_LONG, &model.micro_batch,
       "process N sequences at a time (default: train.micro_batch)" },
     TRAINED_MODEL_OPTS_TO_COMPUTE(model),
@@ -110,12 +106,7 @@ static void add_losses(struct table *t, const struct mixture *val,
 
 /* ---- the likeliest ids ------------------------------------------------- */
 
-/*
- * A file of --top-logits is a shard of numbers of 32 bits: the size of the
- * vocabulary and K; for each token but the last, the token and a word for each
- * of the K likeliest ids after it.  The lowest bits of a word are the id, and
- * the others the negative logarithm of its probability.
- */
+/* A file for train.teacher while it is written (engine_data.c). */
 struct likeliest {
     struct sampler sampler;
     struct shard_out out;
@@ -129,8 +120,8 @@ static int add_likeliest(struct likeliest *w, const struct engine *eng,
 {
     const int64_t V = eng->set->model.vocab;
     const float *l = w->sampler.logits + t * eng->set->is.vocab_padded;
-    struct sampler_token best[TOP_MOST];
-    uint32_t word[1 + TOP_MOST] = { (uint32_t)eng->batch.x[t] };
+    struct sampler_token best[HEAD_TEACHER_MOST];
+    uint32_t word[1 + HEAD_TEACHER_MOST] = { (uint32_t)eng->batch.x[t] };
     double sum = 0, most = -INFINITY;
 
     if (sampler_likeliest(best, top_logits, l, V) < 0)
@@ -142,10 +133,10 @@ static int add_likeliest(struct likeliest *w, const struct engine *eng,
     sum = most + log(sum);
     for (int64_t i = 0; i < top_logits; i++) {
         const double logp = (double)best[i].p - sum;
-        const double units = rint(-logp * TOP_UNITS);
+        const double units = rint(-logp * HEAD_UNITS);
 
         word[1 + i] = (uint32_t)best[i].id +
-                      TOP_IDS * (uint32_t)fmin(units, UINT32_MAX / TOP_IDS);
+                      HEAD_IDS * (uint32_t)fmin(units, UINT32_MAX / HEAD_IDS);
         w->mass += exp(logp);
     }
     if (eng->batch.y[t] >= 0) {
@@ -182,11 +173,11 @@ static int write_top_logits(struct engine *eng, struct table *t, struct err *e)
     int ret;
 
     if (eng->coll.size > 1 || mixture_sources(eng->data.val) > 1 ||
-        vocab < top_logits || vocab > TOP_IDS)
+        vocab < top_logits || vocab > HEAD_IDS)
         return err_set(e, ERR_USAGE,
                        "--top-logits needs one process, one source, and a "
                        "vocabulary of %lld to %d ids; the model has %lld",
-                       (long long)top_logits, TOP_IDS, (long long)vocab);
+                       (long long)top_logits, HEAD_IDS, (long long)vocab);
     ret = sampler_open_window(&w.sampler, eng, e);
     if (ret == 0)
         ret = shard_begin(&w.out, output, SHARD_NPY, sizeof *head, 0, e);

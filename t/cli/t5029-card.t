@@ -6,7 +6,8 @@ for step in 1 2 3; do
         \"task/piqa/acc\": 0.6$step, \"task/piqa/acc_stderr\": 0.0$step}" | tr -d '\n'
     echo
 done >points
-gtrack log -p optim.lr=0.003 -p model.layers=4 -p data.train='a b.bin' small <points >out 2>&1
+gtrack log -p optim.lr=0.003 -p model.layers=4 -p data.train='a b.bin' \
+    -p derived.teacher=c0ffee small <points >out 2>&1
 ok $? "a run is logged"
 mkdir -p "$(gtrack where small)/artifacts/samples"
 printf 'Once upon\na <!-- gtrack: small | val/loss -->9<!-- /gtrack --> time.\n' >"$(gtrack where small)/artifacts/samples/step-00000002.txt"
@@ -19,6 +20,7 @@ license: unknown # fill in
 language: # fill in" "the card begins with the fields that a model's page has"
 is "$(sed 's/<![^>]*>//g' MODEL.md | grep '^- Validation')" \
     "- Validation loss: 3.3000" "a value is that of the run"
+like MODEL.md '^- Hash of the teacher: .*c0ffee' "the teacher is part of the data"
 is "$(sed 's/<![^>]*>//g' MODEL.md | grep '^- task')" "- task/piqa/acc: 0.6300
 - task/piqa/acc_stderr: 0.0300" "tasks have their errors"
 like MODEL.md '^    Once upon$' "the newest sample is in the card"

@@ -21,4 +21,6 @@ EXTRA_DIST += \
 	%D%/sentencepiece.json \
 	%D%/sentencepiece.py \
 	%D%/stride.py \
-	%D%/stride.txt
+	%D%/stride.txt \
+	%D%/teacher.py \
+	%D%/teacher.txt

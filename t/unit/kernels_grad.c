@@ -125,20 +125,27 @@ static void loss_args(struct arg *a, const int64_t *s)
     a[1] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
     a[2] = (struct arg){ "w", IN, NUMBERS, { s[2], s[1] } };
     a[3] = (struct arg){ "target", IN, TARGETS, { s[0] }, s[3] };
+    if (s[6])
+        a[4] = (struct arg){ "teacher", IN, TOKENS, { s[0], 1 + s[6] }, s[3] };
 }
 
 static void loss_call(const struct ops *ops, struct dev *dev,
                       struct tensor **a, const int64_t *s)
 {
-    ops->head(dev, a[0], NULL, NULL, a[1], a[2], a[3], s[3],
+    const struct head_teacher teacher = { a[4], 0.75 };
+
+    ops->head(dev, a[0], NULL, NULL, a[1], a[2], a[3],
+              s[6] ? &teacher : NULL, s[3],
               (float)s[5] * 0.5f, 0.0f);
 }
 
 static void loss_back_call(const struct ops *ops, struct dev *dev,
                            struct tensor **a, const int64_t *s)
 {
-    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[3],
-              (float)s[5] * 0.5f, 1.0f);
+    const struct head_teacher teacher = { a[6], 0.75 };
+
+    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[6] ? &teacher : NULL,
+              s[3], (float)s[5] * 0.5f, 1.0f);
 }
 
 static void loss_back_args(struct arg *a, const int64_t *s)
@@ -154,7 +161,8 @@ static const struct op_test others[] = {
     { OP(add_value_back), .forward = &add_value_test, .grad = { { 6, 8 } } },
     { OP(drop_back), .forward = &dropout_test, .grad = { { 6, 6 } } },
     { OP(loss_back), .forward = &loss_test,
-      .grad = { { 6, 6, 5, 4 }, { 6, 6, 5, 4, 0, 2 } } },
+      .grad = { { 6, 6, 5, 4 }, { 6, 6, 5, 4, 0, 2 },
+                { 6, 6, 5, 4, 0, 2, 2 } } },
 };
 
 /* clang-format on */
@@ -278,5 +286,6 @@ void check_gradients(gradient_fn *tell)
         for (int i = 0; i < MAX_GRADS && op_tests[k]->grad[i][0]; i++)
             check(op_tests[k], op_tests[k]->grad[i], tell);
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
-        check(&others[k], others[k].grad[0], tell);
+        for (int i = 0; i < MAX_GRADS && others[k].grad[i][0]; i++)
+            check(&others[k], others[k].grad[i], tell);
 }

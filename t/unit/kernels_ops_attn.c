@@ -209,7 +209,8 @@ const struct op_test attn_store_test = {
       { 1, 65, 64, 6, 1, 70 } }, { { 1, 1024, 64, 12, 12, 1024 } }
 };
 
-/* ---- the head: N C V, vocab, first rows without a target, twice the cap -- */
+/* ---- the head: N C V, vocab, first rows without a target, twice the cap, ids
+ * of a teacher ------------------------------------------------------------- */
 
 static void head_args(struct arg *a, const int64_t *s)
 {
@@ -219,19 +220,31 @@ static void head_args(struct arg *a, const int64_t *s)
     a[3] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
     a[4] = (struct arg){ "w", IN, NUMBERS, { s[2], s[1] } };
     a[5] = (struct arg){ "target", IN, TARGETS, { s[0] }, s[3] };
+    if (s[6])
+        a[6] = (struct arg){ "teacher", IN, TOKENS, { s[0], 1 + s[6] }, s[3] };
 }
 
 static void head_prepare(struct tensor **a, const int64_t *s)
 {
     for (int64_t i = 0; i < s[4]; i++)
         ((int32_t *)a[5]->data)[i] = -1;
+    for (int64_t i = 0; s[6] && i < s[0] * (1 + s[6]); i++) {
+        const int64_t n = i / (1 + s[6]), k = i % (1 + s[6]);
+
+        /* different ids, and nothing is said of the first row */
+        ((int32_t *)a[6]->data)[i] =
+            k == 0 ? -(n == 0)
+                   : (int32_t)((n + 3 * k) % s[3] + (i * 37 % 8000 << 18));
+    }
 }
 
 static void head_call(const struct ops *ops, struct dev *dev,
                       struct tensor **a, const int64_t *s)
 {
-    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[3],
-              (float)s[5] * 0.5f, 0.125f);
+    const struct head_teacher teacher = { a[6], 0.75 };
+
+    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[6] ? &teacher : NULL,
+              s[3], (float)s[5] * 0.5f, 0.125f);
 }
 
 static double head_flops(const int64_t *s)
@@ -244,10 +257,12 @@ const struct op_test head_test = {
     { { 1, 1, 1, 1 }, { 7, 5, 33, 33 }, { 33, 40, 513, 500 },
       { 129, 65, 70, 65 }, { 3, 8, 9000, 8990 }, { 7, 5, 33, 33, 7 },
       { 2, 40, 70, 65, 1 }, { 33, 40, 513, 500, 0, 3 },
-      { 7, 5, 9000, 8990, 2, 1 }, { 3000, 3, 7, 5, 500 } },
+      { 7, 5, 9000, 8990, 2, 1 }, { 3000, 3, 7, 5, 500 },
+      { 7, 5, 33, 32, 1, 0, 1 }, { 33, 40, 513, 500, 2, 3, 64 },
+      { 5, 8, 9000, 8990, 0, 0, 512 } },
     { { 256, 768, 50304, 50257 }, { 4096, 512, 4096, 4096 },
       { 768, 128, 128, 65 }, { 256, 768, 50304, 50257, 192 } }, head_flops,
-    .range = 1, .cpu_from = 9, /* more rows than HEAD_CPU_MOST */
+    .range = 1, .cpu_from = 9, /* more rows than HEAD_CPU_MOST; a teacher */
     .inner = 8, .inner_cpu = 4, .fp8 = 4, .inner_fp8 = 1
 };
 

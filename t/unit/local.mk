@@ -45,6 +45,7 @@ unit_tests = \
 	t/unit/store.t \
 	t/unit/sweep.t \
 	t/unit/table.t \
+	t/unit/teacher.t \
 	t/unit/tokenizer.t \
 	t/unit/tokfile.t \
 	t/unit/trainer.t \
@@ -147,6 +148,8 @@ t_unit_sweep_t_SOURCES = %D%/sweep.c t/lib/tap.h
 t_unit_sweep_t_LDADD = $(TRAINER_LIBS)
 t_unit_table_t_SOURCES = %D%/table.c t/lib/tap.h
 t_unit_table_t_LDADD = $(COMMON_LIBS)
+t_unit_teacher_t_SOURCES = %D%/teacher.c t/lib/tap.h
+t_unit_teacher_t_LDADD = $(KERNELS_LIBS)
 t_unit_tokenizer_t_SOURCES = %D%/tokenizer.c %D%/few_merges.h t/lib/tap.h
 t_unit_tokenizer_t_LDADD = $(DATA_LIBS)
 t_unit_tokfile_t_SOURCES = %D%/tokfile.c %D%/few_merges.h t/lib/tap.h

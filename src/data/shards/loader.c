@@ -16,7 +16,6 @@
 #include "common/rng.h"
 #include "common/sha256.h"
 #include "common/sig.h"
-#include "data/shards/documents.h"
 #include "data/shards/shard.h"
 
 /*
@@ -283,8 +282,7 @@ static int64_t window_offset(struct loader *l, int64_t w)
     return at < last ? at : last;
 }
 
-/* The tokens of window w from its token i, as far as they are contiguous. */
-static struct token_range window_range(struct loader *l, int64_t w, int64_t i)
+struct token_range loader_range(struct loader *l, int64_t w, int64_t i)
 {
     const int64_t n = l->conf.context + 1 - i;
     struct token_range p;
@@ -346,7 +344,7 @@ static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
     for (int64_t i = 0; i <= t; i += p.n) {
         int64_t n;
 
-        p = window_range(l, w, i);
+        p = loader_range(l, w, i);
         n = i + p.n > t ? t - i : p.n;
         if (n > 0 && copy_tokens(l, p.at, n, x + i, e) < 0)
             return -1;
@@ -425,7 +423,7 @@ static void want_windows(struct loader *l, int64_t first, int64_t n)
         if (is_far(l, w / l->windows))
             return;
         for (int64_t i = 0; i <= l->conf.context; i += p.n) {
-            p = window_range(l, w, i);
+            p = loader_range(l, w, i);
             APPEND(l->want, l->want_n, l->want_room) = p;
         }
     }

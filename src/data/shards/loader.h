@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "data/shards/documents.h"
 
 /*
  * loader - the tokens of step s as a function of s
@@ -81,6 +82,8 @@ int64_t loader_windows(const struct loader *); /* of an epoch */
 int64_t loader_cut(const struct loader *);
 int loader_get(struct loader *, int64_t first, int64_t n, int32_t *x,
                int32_t *y, struct err *);
+/* The tokens of window w from its token i, as far as they are contiguous. */
+struct token_range loader_range(struct loader *, int64_t w, int64_t i);
 /* Have a thread touch the pages of n windows that will be read next. */
 void loader_touch(struct loader *, int64_t first, int64_t n);
 

@@ -148,6 +148,8 @@ char *checkpoint_state_text(const struct engine *eng, const char *run_id)
         if (*mixture_name(eng->data.train, 0))
             json_object_set_new(o, "sources", pack_sources(eng));
     }
+    if (eng->data.teacher.k)
+        json_object_set_new(o, "teacher", json_string(eng->data.teacher.sum));
     if (eng->data.tokenizer)
         json_object_set_new(o, "tokenizer",
                             json_string(tokenizer_hash(eng->data.tokenizer)));
@@ -373,6 +375,9 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
     if (ret == 0 && eng->data.train)
         ret = check_hash(o, "data", mixture_hash(eng->data.train), "data.train",
                          e);
+    if (ret == 0 && eng->data.teacher.k)
+        ret =
+            check_hash(o, "teacher", eng->data.teacher.sum, "train.teacher", e);
     if (ret == 0) {
         const double scale = eng->state.loss_scale;
 

@@ -71,7 +71,11 @@ static int open_batch(struct engine_batch *b, const struct settings *s,
     b->y = mem_alloc(n, sizeof *b->y, "tokens", e);
     b->losses =
         mem_alloc(n * (size_t)s->is.accumulate, sizeof *b->losses, "losses", e);
-    return b->x && b->y && b->losses ? 0 : -1;
+    if (s->is.teacher_k)
+        b->teacher = mem_alloc(n * (size_t)(1 + s->is.teacher_k),
+                               sizeof *b->teacher, "a teacher", e);
+    return b->x && b->y && b->losses && (b->teacher || !s->is.teacher_k) ? 0
+                                                                         : -1;
 }
 
 static int open_optim(struct engine *eng, struct err *e)
@@ -264,25 +268,28 @@ static int check_locks(struct engine *eng, const struct mixture *data,
 int engine_agree(struct engine *eng, struct err *e)
 {
     const struct engine_data *d = &eng->data;
-    struct engine_fact fact[] = { { .what = "another build of gtrain" },
-                                  { .what = "another data.tokenizer" },
-                                  { .what = "other files in data.train" },
-                                  { .what = "other files in data.val" },
-                                  { .what = "another number of tasks" } };
+    char build[SHA256_TEXT], tasks[24];
+    const char *const fact[][2] = {
+        { "another build of gtrain", build },
+        { "another data.tokenizer",
+          d->tokenizer ? tokenizer_hash(d->tokenizer) : "" },
+        { "other files in data.train", d->train ? mixture_hash(d->train) : "" },
+        { "other files in data.val", d->val ? mixture_hash(d->val) : "" },
+        { "another number of tasks", tasks },
+        { "another train.teacher", d->teacher.sum },
+    };
 
     if (eng->coll.size == 1)
         return 0;
-    program_hash(fact[0].text);
-    snprintf(fact[1].text, sizeof fact[1].text, "%s",
-             d->tokenizer ? tokenizer_hash(d->tokenizer) : "");
-    snprintf(fact[2].text, sizeof fact[2].text, "%s",
-             d->train ? mixture_hash(d->train) : "");
-    snprintf(fact[3].text, sizeof fact[3].text, "%s",
-             d->val ? mixture_hash(d->val) : "");
-    snprintf(fact[4].text, sizeof fact[4].text, "%zu", d->tasks.n);
-    for (size_t i = 0; i < sizeof fact / sizeof fact[0]; i++)
-        if (check_input(eng, &fact[i], e) < 0)
+    program_hash(build);
+    snprintf(tasks, sizeof tasks, "%zu", d->tasks.n);
+    for (size_t i = 0; i < sizeof fact / sizeof fact[0]; i++) {
+        struct engine_fact f = { .what = fact[i][0] };
+
+        snprintf(f.text, sizeof f.text, "%s", fact[i][1]);
+        if (check_input(eng, &f, e) < 0)
             return -1;
+    }
     if (check_locks(eng, d->train, "another data.lock of data.train", e) < 0 ||
         check_locks(eng, d->val, "another data.lock of data.val", e) < 0)
         return -1;
@@ -345,6 +352,11 @@ int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
     if (why != ENGINE_INFER && !eng->dev.memory.total &&
         eng->coll.local_rank == 0)
         rank_memory_warn(s, eng->coll.size, eng->coll.local_size);
+    s->is.teacher_k = eng->data.teacher.k;
+    if (s->is.teacher_k && strcmp(eng->dev.type->name, "cuda") == 0)
+        return conf_fail(&s->conf, "train.teacher", e,
+                         "a GPU cannot learn from a teacher; set "
+                         "train.device = cpu");
     return open_model(eng, why != ENGINE_INFER, e);
 }
 
@@ -360,8 +372,8 @@ void engine_close(struct engine *eng)
     }
     engine_data_close(&eng->data);
     coll_close(&eng->coll);
-    FREE(eng->batch.x, eng->batch.y, eng->batch.losses, eng->recent.loss,
-         eng->recent.norm);
+    FREE(eng->batch.x, eng->batch.y, eng->batch.losses, eng->batch.teacher,
+         eng->recent.loss, eng->recent.norm);
     *eng = (struct engine){ 0 };
 }
 
@@ -393,7 +405,10 @@ int engine_read_train(struct engine *eng, int64_t first, int64_t n,
         0)
         return -1;
     mask_targets(eng, n);
-    return 0;
+    return eng->batch.teacher
+               ? engine_data_teach(&eng->data, first, n, eng->gpt.T,
+                                   eng->batch.x, eng->batch.teacher, e)
+               : 0;
 }
 
 int64_t engine_sequences(const struct engine *eng)

@@ -37,7 +37,8 @@ struct engine {
     } weights;
     struct engine_batch { /* one micro-batch, on the host */
         int32_t *x, *y;
-        float *losses; /* long enough for all of a step */
+        float *losses;    /* long enough for all of a step */
+        int32_t *teacher; /* its words (head_fn), or NULL */
     } batch;
     struct engine_state { /* what a checkpoint restores */
         int64_t step;     /* steps done */
@@ -90,7 +91,7 @@ int engine_agree(struct engine *, struct err *);
  * data.ignore says that there is nothing to predict. */
 int engine_read(struct engine *, struct loader *, int64_t window, int64_t n,
                 struct err *);
-/* The same, of n sequences of the training data. */
+/* The same, of n sequences of the training data, with those of the teacher. */
 int engine_read_train(struct engine *, int64_t first, int64_t n, struct err *);
 
 /* The sequences of the training data before the next step. */

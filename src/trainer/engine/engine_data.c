@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "data/shards/lock.h"
 #include "kernels/dev.h"
+#include "kernels/ops.h"
 #include "trainer/model/resolve.h"
 
 /* ---- the tokenizer ---------------------------------------------------- */
@@ -171,6 +172,83 @@ int engine_data_open_counts(struct engine_data *d, const struct settings *s,
     return open_files(d, s->data.train, &c, s, e);
 }
 
+/* ---- the teacher ------------------------------------------------------ */
+
+/* A file of 'gtrain eval --top-logits' is a shard of numbers of 32 bits: the
+ * size of the vocabulary and K; for each token but the last, the token and K
+ * words (head_fn). */
+static int open_teacher(struct engine_data *d, const struct settings *s,
+                        struct err *e)
+{
+    struct shard *f = &d->teacher.shard;
+    const int64_t tokens = loader_tokens(mixture_loader(d->train, 0));
+    int32_t head[ENGINE_TEACHER_HEADER] = { 0 };
+    struct sha256 sum;
+
+    if (shard_open(f, s->train.teacher, sizeof *head, e) < 0)
+        return -1;
+    f->marked = true; /* all bits count */
+    if (f->n > ENGINE_TEACHER_HEADER &&
+        shard_copy(f, 0, ENGINE_TEACHER_HEADER, head, NULL, e) < 0)
+        return -1;
+    if (head[0] != s->model.vocab || head[1] < 1 ||
+        head[1] > HEAD_TEACHER_MOST || *mixture_name(d->train, 0) ||
+        f->n != ENGINE_TEACHER_HEADER + (tokens - 1) * (1 + head[1]))
+        return err_set(e, ERR_INPUT,
+                       "%s is not a whole file of 'gtrain eval --top-logits' "
+                       "for a vocabulary of %lld ids and the %lld tokens of "
+                       "data.train, without sources that have names",
+                       s->train.teacher, (long long)s->model.vocab,
+                       (long long)tokens);
+    sha256_init(&sum);
+    if (shard_sample(f, &sum, e) < 0)
+        return -1;
+    sha256_text(&sum, d->teacher.sum);
+    d->teacher.k = head[1];
+    d->teacher.vocab = head[0];
+    return 0;
+}
+
+static bool is_row_of(const struct engine_teacher *t, const int32_t *word,
+                      int32_t id)
+{
+    for (int64_t k = 1; k <= t->k; k++)
+        if ((word[k] & (HEAD_IDS - 1)) >= t->vocab)
+            return false;
+    return word[0] == id;
+}
+
+int engine_data_teach(const struct engine_data *d, int64_t first, int64_t n,
+                      int64_t T, const int32_t *x, int32_t *words,
+                      struct err *e)
+{
+    const struct engine_teacher *t = &d->teacher;
+    struct loader *l = mixture_loader(d->train, 0);
+    const int64_t row = 1 + t->k, last = loader_tokens(l) - 1;
+    struct token_range p;
+
+    for (int64_t i = 0; i < n * T; i += p.n) {
+        int64_t some;
+
+        p = loader_range(l, first + i / T, i % T);
+        p.n = p.n < T - i % T ? p.n : T - i % T;
+        some = p.n < last - p.at ? p.n : last - p.at;
+        if (some > 0 &&
+            shard_copy(&t->shard, ENGINE_TEACHER_HEADER + p.at * row,
+                       some * row, words + i * row, NULL, e) < 0)
+            return -1;
+        for (int64_t k = i; k < i + some; k++)
+            if (!is_row_of(t, words + k * row, x[k]))
+                return err_set(e, ERR_INPUT,
+                               "%s: the row of token %lld is damaged, or of "
+                               "another token than that of data.train",
+                               t->shard.path, (long long)(p.at + k - i));
+        if (some < p.n) /* nothing follows the last token */
+            words[(i + some) * row] = -1;
+    }
+    return 0;
+}
+
 static int check_patience(const struct settings *s, struct err *e)
 {
     if (s->eval.patience > 0 && (!*s->data.val || s->eval.every.n <= 0))
@@ -232,6 +310,8 @@ int engine_data_open_train(struct engine_data *d, const struct settings *s,
                          "it out");
     if (open_files(d, s->data.train, &c, s, e) < 0)
         return -1;
+    if (*s->train.teacher && open_teacher(d, s, e) < 0)
+        return conf_wrap(&s->conf, "train.teacher", e);
     if (check_patience(s, e) < 0 || engine_data_add_tasks(&d->tasks, s, e) < 0)
         return -1;
     return engine_data_open_val(d, s, e);
@@ -257,6 +337,7 @@ void engine_data_close(struct engine_data *d)
 {
     mixture_close(d->train);
     mixture_close(d->val);
+    shard_close(&d->teacher.shard);
     tokenizer_free(d->tokenizer);
     tasks_clear(&d->tasks);
     free(d->token_bytes);
@@ -295,12 +376,12 @@ static int check_files(struct engine_check *seen, const struct settings *s,
                        struct err *e)
 {
     struct engine_data d = { .tokenizer = seen->data.tokenizer };
-    char *files =
-        xasprintf("%s\n%s\n%s\n%lld\n%lld\n%lld\n%lld\n%d\n%d\n%d",
-                  s->data.train, s->data.val, s->data.tokenizer,
-                  (long long)s->model.context, (long long)s->model.vocab,
-                  (long long)s->data.stride, (long long)s->eval.stride,
-                  (int)s->data.order, (int)s->data.exhausted, s->is.steps > 0);
+    char *files = xasprintf(
+        "%s\n%s\n%s\n%s\n%lld\n%lld\n%lld\n%lld\n%d\n%d\n%d", s->data.train,
+        s->data.val, s->data.tokenizer, s->train.teacher,
+        (long long)s->model.context, (long long)s->model.vocab,
+        (long long)s->data.stride, (long long)s->eval.stride,
+        (int)s->data.order, (int)s->data.exhausted, s->is.steps > 0);
     int ret = 0;
 
     if (!seen->files || strcmp(seen->files, files) != 0)

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "common/sha256.h"
 #include "data/shards/mixture.h"
+#include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
 #include "trainer/engine/task.h"
 #include "trainer/settings/settings.h"
@@ -25,15 +27,26 @@ struct engine_data {
     struct tokenizer *tokenizer;
     int32_t *token_bytes; /* bytes of text that each id stands for */
     struct mixture *train, *val;
+    struct engine_teacher {
+        struct shard shard;
+        int64_t k, vocab;      /* ids of each token; 0: there is no teacher */
+        char sum[SHA256_TEXT]; /* of shard_sample() */
+    } teacher;
     bool whole_val; /* with eval.stride, one more window for the last tokens */
     struct tasks tasks; /* that training asks */
 };
 
 int engine_data_open_tokenizer(struct engine_data *, const struct settings *,
                                struct err *);
-/* Open data.train, data.val and the tasks. */
+/* Open data.train, data.val, the teacher and the tasks. */
 int engine_data_open_train(struct engine_data *, const struct settings *,
                            struct err *);
+/* Read what the teacher says (head_fn) of n sequences of data.train, x, of T
+ * tokens.  A row of another token is an error. */
+enum { ENGINE_TEACHER_HEADER = 2 };
+int engine_data_teach(const struct engine_data *, int64_t first, int64_t n,
+                      int64_t T, const int32_t *x, int32_t *words,
+                      struct err *);
 /* Add the tasks of eval.tasks, if training asks them.  Their files must be
  * there, and have a question. */
 int engine_data_add_tasks(struct tasks *, const struct settings *,

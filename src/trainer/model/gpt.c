@@ -323,11 +323,15 @@ static int build_trunk(struct gpt *gpt, struct builder *b,
     graph_init(g, types[c->train.precision]);
     gpt->B = B;
     gpt->T = b->T;
-    gpt->tokens = b->tokens = graph_input(g, "tokens", B * b->T);
+    gpt->tokens = b->tokens = graph_input(g, "tokens", B * b->T, 0);
     gpt->targets =
-        b->targets ? graph_input(g, "targets", B * b->T) : GRAPH_NONE;
+        b->targets ? graph_input(g, "targets", B * b->T, 0) : GRAPH_NONE;
+    gpt->teacher =
+        b->targets && c->is.teacher_k
+            ? graph_input(g, "teacher", B * b->T, 1 + c->is.teacher_k)
+            : GRAPH_NONE;
     gpt->begins = b->begins = c->model.mask == MASK_DOCUMENT && !b->capacity
-                                  ? graph_input(g, "begins", B * b->T)
+                                  ? graph_input(g, "begins", B * b->T, 0)
                                   : GRAPH_NONE;
     gpt->eot = c->is.eot;
     return add_trunk(b, head);
@@ -341,8 +345,9 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
     int head;
     const int x = build_trunk(gpt, &b, c, B, &head);
 
-    gpt->output = graph_head(&gpt->graph, x, head, gpt->targets, c->model.vocab,
-                             c->model.softcap);
+    gpt->output =
+        graph_head(&gpt->graph, x, head, gpt->targets, gpt->teacher,
+                   c->train.teacher_weight, c->model.vocab, c->model.softcap);
     mark_recomputed(&gpt->graph, c->train.recompute, (int)c->model.layers);
     mark_fp8(&gpt->graph, gpt->output, b.fp8 != FP8_OFF);
 }
@@ -430,6 +435,14 @@ void gpt_set_inputs(struct gpt *gpt, const int32_t *x, const int32_t *y)
     if (y)
         g->dev->type->put(g->dev, graph_val(g, gpt->targets)->data, y,
                           tensor_bytes(tokens));
+}
+
+void gpt_set_teacher(struct gpt *gpt, const int32_t *words)
+{
+    struct graph *g = &gpt->graph;
+    const struct tensor *to = graph_val(g, gpt->teacher);
+
+    g->dev->type->put(g->dev, to->data, words, tensor_bytes(to));
 }
 
 double gpt_flops_per_token(const struct gpt *gpt)

@@ -22,6 +22,7 @@ struct gpt {
     struct graph graph;
     int tokens, targets; /* inputs */
     int begins;          /* input of a mask of documents, or GRAPH_NONE */
+    int teacher;         /* input of a teacher, or GRAPH_NONE */
     int32_t eot;         /* with which a document begins */
     int output;          /* losses(N) or logits(B, padded vocabulary) */
     int64_t B, T;        /* sequences, positions each */
@@ -57,6 +58,8 @@ void gpt_resize(struct gpt *, int64_t B, int64_t T);
 /* Inputs x and targets y, B*T each; y is -1 where nothing is predicted, and
  * NULL if the graph has no losses. */
 void gpt_set_inputs(struct gpt *, const int32_t *x, const int32_t *y);
+/* The words of a teacher (head_fn), if the graph was built for one. */
+void gpt_set_teacher(struct gpt *, const int32_t *words);
 
 /* Operations per token of the products and of attention, forward and backward,
  * without recomputation, as an MFU counts them (arXiv:2204.02311, app. B). */

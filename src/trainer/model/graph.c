@@ -81,11 +81,11 @@ static int finish_node(struct graph *g, struct graph_node *n)
     return g->n - 1;
 }
 
-int graph_input(struct graph *g, const char *name, int64_t rows)
+int graph_input(struct graph *g, const char *name, int64_t rows, int64_t cols)
 {
     struct graph_node *n = append_node(g, OP_INPUT, name, 0, NULL);
 
-    n->val = shape_of(DT_I32, rows, 0);
+    n->val = shape_of(DT_I32, rows, cols);
     n->no_grad = true;
     return finish_node(g, n);
 }
@@ -315,15 +315,16 @@ int graph_mix(struct graph *g, int a, int b, int wa, int wb)
     return finish_node(g, n);
 }
 
-int graph_head(struct graph *g, int x, int w, int targets, int64_t vocab,
-               double softcap)
+int graph_head(struct graph *g, int x, int w, int targets, int teacher,
+               double weight, int64_t vocab, double softcap)
 {
-    struct graph_node *n =
-        append_node(g, OP_HEAD, "head", 3, (const int[]){ x, w, targets });
+    struct graph_node *n = append_node(g, OP_HEAD, "head", 4,
+                                       (const int[]){ x, w, targets, teacher });
 
     n->val = shape_of(DT_F32, g->node[x].val.dim[0], 0);
     n->attr.vocab = vocab;
     n->attr.softcap = (float)softcap;
+    n->attr.teacher_weight = weight;
     n->no_grad = true;
     return finish_node(g, n);
 }

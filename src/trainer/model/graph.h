@@ -75,6 +75,7 @@ struct graph_attr {
     int64_t T; /* positions of a sequence */
     int64_t vocab;
     float softcap; /* of the logits; 0: none */
+    double teacher_weight;
 };
 
 /* How the optimiser treats a parameter. */
@@ -208,8 +209,8 @@ void graph_clear(struct graph *);
 /* Parameters and nodes that follow belong to this unit, of this layer. */
 void graph_unit(struct graph *, int layer, const char *name);
 
-int graph_input(struct graph *, const char *name, int64_t rows);
 /* With cols = 0 it is a vector of `rows` elements. */
+int graph_input(struct graph *, const char *name, int64_t rows, int64_t cols);
 int graph_param(struct graph *, const char *name, enum param_group,
                 int64_t rows, int64_t cols, double std, double value);
 int graph_embed(struct graph *, int tokens, int wte, int wpe, int64_t T);
@@ -238,8 +239,8 @@ int graph_act(struct graph *, int x, enum act, bool gated);
 int graph_dropout(struct graph *, int x, double p); /* x itself if p = 0 */
 int graph_add(struct graph *, int a, int b);
 int graph_mix(struct graph *, int a, int b, int wa, int wb); /* wa a + wb b */
-int graph_head(struct graph *, int x, int w, int targets, int64_t vocab,
-               double softcap);
+int graph_head(struct graph *, int x, int w, int targets, int teacher,
+               double weight, int64_t vocab, double softcap);
 
 /* All parameters; tied ones count once, padding of the block does not. */
 int64_t graph_parameters(const struct graph *);

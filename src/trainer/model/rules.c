@@ -263,9 +263,12 @@ static void mix_backward(struct graph *g, struct graph_node *n)
 
 void rule_head(struct graph *g, struct graph_node *n, bool gradient)
 {
+    const struct head_teacher t = { val(g, n, 3), n->attr.teacher_weight };
+
     g->dev->ops->head(g->dev, &n->val, gradient ? grad(g, n, 0) : NULL,
                       gradient ? grad(g, n, 1) : NULL, val(g, n, 0),
-                      val(g, n, 1), val(g, n, 2), n->attr.vocab,
+                      val(g, n, 1), val(g, n, 2),
+                      t.words && !g->evaluating ? &t : NULL, n->attr.vocab,
                       n->attr.softcap, g->head_scale);
 }
 

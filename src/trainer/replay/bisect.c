@@ -248,6 +248,7 @@ static const struct fact {
     { "train.seed", "seed", PART_ANYWHERE },
     { "derived.data.train", "data", PART_DATA },
     { "derived.tokenizer", "data", PART_DATA | PART_STATE },
+    { "derived.teacher", "data", PART_COMPUTE },
     { "data.val", NULL, 0 },
     { "data.", "data", PART_DATA },
     { "optim.", "setting", PART_UPDATE },

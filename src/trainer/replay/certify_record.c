@@ -86,6 +86,7 @@ static int check_derived(const struct certify *c, struct err *e)
                 { "derived.flops_per_token",
                   llround(gpt_flops_per_token(&c->engine->gpt)) } };
     const char *hash = changed_param(c->run, "derived.tokenizer", c->begins);
+    const char *teacher = changed_param(c->run, "derived.teacher", c->begins);
 
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         const char *then = changed_param(c->run, row[i].key, c->begins);
@@ -97,6 +98,8 @@ static int check_derived(const struct certify *c, struct err *e)
                            "%" PRId64,
                            row[i].key, then, row[i].now);
     }
+    if (teacher && strcmp(teacher, c->engine->data.teacher.sum) != 0)
+        return err_set(e, ERR_INPUT, "train.teacher is not that of the run");
     return !tokenizer || !hash || strcmp(hash, tokenizer_hash(tokenizer)) == 0
                ? 0
                : err_set(e, ERR_INPUT, "the tokenizer is not that of the run");

@@ -53,7 +53,8 @@ struct derived {
     int64_t warmup, decay; /* in steps */
     int64_t ramp;          /* steps of the batch ramp */
     int64_t parameters;
-    int32_t eot; /* the end-of-text token of the tokenizer, or -1 */
+    int32_t eot;       /* the end-of-text token of the tokenizer, or -1 */
+    int64_t teacher_k; /* ids of a teacher for each token; 0: none */
 };
 
 /* Section [run] is the member "run", a struct run_settings. */

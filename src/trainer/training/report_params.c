@@ -149,6 +149,8 @@ static void store_data(struct run *run, const struct engine *eng)
         store_sources(run, d->train, s->train, "derived.data.train",
                       "training");
     }
+    if (d->teacher.k)
+        run_param(run, "derived.teacher", d->teacher.sum);
     if (d->val)
         store_sources(run, d->val, s->val, "derived.data.val", "validation");
     for (size_t i = 0; i < d->tasks.n; i++)

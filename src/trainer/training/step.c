@@ -63,6 +63,8 @@ static int set_batch(struct step *s, struct engine *eng, int64_t i,
         s->targets += eng->batch.y[k] >= 0;
     s->wait_seconds += clock_mono() - before;
     gpt_set_inputs(&eng->gpt, eng->batch.x, eng->batch.y);
+    if (eng->batch.teacher)
+        gpt_set_teacher(&eng->gpt, eng->batch.teacher);
     return 0;
 }
 
