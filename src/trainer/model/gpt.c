@@ -16,23 +16,6 @@ int64_t gpt_positions(const struct model_settings *m)
     return m->position == POSITION_LEARNED ? m->context : 0;
 }
 
-int gpt_check_heads(const struct settings *c, struct err *e)
-{
-    const int64_t D = c->is.head_dim;
-
-    if (c->model.position == POSITION_ROPE && D % 2)
-        return conf_fail(&c->conf, "model.position", e,
-                         "rope requires heads of even width, not %lld",
-                         (long long)D);
-    if (rope_scaling_check(c, e) < 0)
-        return -1;
-    if (!*c->model.window_pattern ||
-        c->model.window_pattern[strspn(c->model.window_pattern, "SL")])
-        return conf_fail(&c->conf, "model.window_pattern", e,
-                         "expects letters S and L, as in SSSL");
-    return 0;
-}
-
 static bool has_window(const struct model_settings *m, int layer)
 {
     const char *pattern = m->window_pattern;
@@ -389,21 +372,7 @@ void gpt_init_weights(const struct gpt *gpt, int i, int64_t from, int64_t n,
 
 void gpt_resize(struct gpt *gpt, int64_t B, int64_t T)
 {
-    const int64_t before = gpt->B * gpt->T;
-
-    for (int i = 0; i < gpt->graph.n; i++) {
-        struct graph_node *n = &gpt->graph.node[i];
-        const bool attends = n->op == OP_ATTENTION; /* aux is (B*H, T) */
-
-        if (n->op == OP_PARAM)
-            continue;
-        n->val.dim[0] = n->val.dim[0] / before * (B * T);
-        n->aux.dim[0] = attends ? n->aux.dim[0] / gpt->B * B
-                                : n->aux.dim[0] / before * (B * T);
-        n->aux.dim[1] = attends ? T : n->aux.dim[1];
-        n->attr.attn.T = attends ? T : n->attr.attn.T;
-        n->attr.T = n->attr.T ? T : 0;
-    }
+    graph_resize(&gpt->graph, gpt->B, gpt->T, B, T);
     gpt->B = B;
     gpt->T = T;
 }
@@ -447,11 +416,5 @@ void gpt_set_teacher(struct gpt *gpt, const int32_t *words)
 
 double gpt_flops_per_token(const struct gpt *gpt)
 {
-    const struct graph *g = &gpt->graph;
-    double sum = 0;
-
-    for (int t = 0; t < g->n_calls; t++)
-        if (t < g->n_forward || graph_call_is_backward(&g->call[t]))
-            sum += graph_call_flops(g, t);
-    return sum / (double)(gpt->B * gpt->T);
+    return graph_flops(&gpt->graph) / (double)(gpt->B * gpt->T);
 }

@@ -48,8 +48,6 @@ void gpt_init_weights(const struct gpt *, int i, int64_t from, int64_t n,
 
 /* The number of positions that the model knows; 0 if any position will do. */
 int64_t gpt_positions(const struct model_settings *);
-/* Check that the positional scheme can be applied to heads of this width. */
-int gpt_check_heads(const struct settings *, struct err *);
 
 /* From now on, it is for B sequences of T positions, at most as many positions
  * in all as it was built for, and no longer than the context. */

@@ -427,3 +427,21 @@ void quantize_borrow(struct graph *to, const struct graph *from)
         w->aux2 = copied->aux2;
     }
 }
+
+void graph_resize(struct graph *g, int64_t old_B, int64_t old_T, int64_t B,
+                  int64_t T)
+{
+    for (int i = 0; i < g->n; i++) {
+        struct graph_node *n = &g->node[i];
+        const bool attends = n->op == OP_ATTENTION; /* aux is (B*H, T) */
+
+        if (n->op == OP_PARAM)
+            continue;
+        n->val.dim[0] = n->val.dim[0] / (old_B * old_T) * (B * T);
+        n->aux.dim[0] = attends ? n->aux.dim[0] / old_B * B
+                                : n->aux.dim[0] / (old_B * old_T) * (B * T);
+        n->aux.dim[1] = attends ? T : n->aux.dim[1];
+        n->attr.attn.T = attends ? T : n->attr.attn.T;
+        n->attr.T = n->attr.T ? T : 0;
+    }
+}

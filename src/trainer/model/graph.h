@@ -235,6 +235,9 @@ void graph_store_keys(struct graph *prompt, const struct graph *decoder,
                       int64_t i);
 /* Copy what sequence `from` of a decoder has cached to another one. */
 void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to);
+/* From now on, it is for B sequences of T positions instead of others. */
+void graph_resize(struct graph *, int64_t old_B, int64_t old_T, int64_t B,
+                  int64_t T);
 int graph_act(struct graph *, int x, enum act, bool gated);
 int graph_dropout(struct graph *, int x, double p); /* x itself if p = 0 */
 int graph_add(struct graph *, int a, int b);

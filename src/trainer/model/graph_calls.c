@@ -332,6 +332,16 @@ double graph_call_flops(const struct graph *g, int call)
     return own;
 }
 
+double graph_flops(const struct graph *g)
+{
+    double sum = 0;
+
+    for (int t = 0; t < g->n_calls; t++)
+        if (t < g->n_forward || graph_call_is_backward(&g->call[t]))
+            sum += graph_call_flops(g, t);
+    return sum;
+}
+
 /* The least number of bytes to read and write: each operand once. */
 double graph_call_bytes(const struct graph *g, int call)
 {

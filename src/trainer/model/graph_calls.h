@@ -37,6 +37,8 @@ void graph_calls_make(struct graph *, const struct graph_conf *);
 /* For profiles: what a call is named, computes, and must read and write. */
 const char *graph_call_name(const struct graph *, int call);
 double graph_call_flops(const struct graph *, int call);
+/* Of forward and backward, without what is computed again. */
+double graph_flops(const struct graph *);
 double graph_call_bytes(const struct graph *, int call);
 
 /*

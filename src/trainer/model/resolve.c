@@ -15,6 +15,24 @@ static bool has_bias(const struct model_settings *m, enum bias layer)
     return layer == BIAS_AUTO ? m->linear_bias : layer == BIAS_YES;
 }
 
+/* What each layer may see, and how it knows positions. */
+static int check_attention(const struct settings *c, struct err *e)
+{
+    const int64_t D = c->is.head_dim;
+
+    if (c->model.position == POSITION_ROPE && D % 2)
+        return conf_fail(&c->conf, "model.position", e,
+                         "rope requires heads of even width, not %lld",
+                         (long long)D);
+    if (rope_scaling_check(c, e) < 0)
+        return -1;
+    if (!*c->model.window_pattern ||
+        c->model.window_pattern[strspn(c->model.window_pattern, "SL")])
+        return conf_fail(&c->conf, "model.window_pattern", e,
+                         "expects letters S and L, as in SSSL");
+    return 0;
+}
+
 static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
                           struct err *e)
 {
@@ -41,7 +59,7 @@ static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
         return conf_fail(&c->conf, "model.kv_heads", e,
                          "model.heads = %lld is not a multiple of %lld",
                          (long long)m->heads, (long long)is->kv_heads);
-    if (gpt_check_heads(c, e) < 0)
+    if (check_attention(c, e) < 0)
         return -1;
     if (c->data.ignore >= m->vocab)
         return conf_fail(&c->conf, "data.ignore", e,
