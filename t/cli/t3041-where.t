@@ -104,20 +104,27 @@ for i in 1 2 3 4 5; do echo "{\"text\":\"$i\"}" >files/$i.jsonl; done
 parts() {
     gdata dedup -q "$@" files 2>err | tr -dc '0-9'
 }
-is "$(parts --part 1/2) $(parts --part 2/2)" "135 24" \
-    "two parts have all files, each once"
+is "$(parts --part 1/2) $(parts --part 2/2)" "12 345" \
+    "two parts have all files, each once, in their order"
 is "$(parts --part 5/5)$(parts --part 1/1)" "512345" \
     "a part may have one file, and all of them"
-is "$(parts --part 2/3 --where 'text > 2')" 5 "--where chooses within a part"
+is "$(parts --part 2/3 --where 'text > 2')" 3 "--where chooses within a part"
 for part in 0/2 3/2 2 1/2x a/b 6/9; do
     gdata dedup -q --part "$part" files >out 2>err
     test $? = 2 && grep -q -- --part err || break
 done
 is "$part" 6/9 "what is no part of the files is refused"
 like err "only 5 files" "a part without a file says how many there are"
+printf '[length]\nwords_min = 1\n' >rules.ini
+gdata clean -q -r rules.ini -o whole.jsonl files >out 2>&1
+for i in 1 2 3; do
+    gdata clean -q -r rules.ini --part $i/3 -o $i.jsonl files >out 2>&1
+done
+cat 1.jsonl 2.jsonl 3.jsonl | cmp - whole.jsonl && test -s whole.jsonl
+ok $? "what the parts give, one after the other, is what one job writes"
 gdata bpe -q -n 300 -o tok files
 gdata encode -q -T tok --part 2/2 -o part/x files >out 2>err &&
-    gdata encode -q -T tok -o same/x files/2.jsonl files/4.jsonl >out 2>err &&
+    gdata encode -q -T tok -o same/x files/3.jsonl files/4.jsonl files/5.jsonl >out 2>err &&
     cmp part/x_000000.bin same/x_000000.bin
 ok $? "encode encodes a part of the files"
 gdata dedup --against files --part 1/2 files >out 2>err

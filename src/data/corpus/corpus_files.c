@@ -190,12 +190,14 @@ int corpus_files_part(struct corpus_files *f, const char *part, struct err *e)
                       "--part expects a part of the files such as 3/16, not "
                       "'%s'",
                       part);
-    else if (number > all.n)
+    else if (of > all.n)
         ret = err_set(e, ERR_USAGE, "--part %s: there are only %zu files", part,
                       all.n);
-    for (size_t i = number - 1; ret == 0 && i < all.n; i += of) {
+    for (size_t i = 0; ret == 0 && i < all.n; i++) {
         struct stat st;
 
+        if (i < (number - 1) * all.n / of || i >= number * all.n / of)
+            continue;
         path_list_add(&f->list, xstrdup(all.name[i]));
         if (f->total >= 0 && stat(all.name[i], &st) == 0)
             f->total += st.st_size;

@@ -24,8 +24,9 @@ struct corpus_files {
 
 int corpus_files_find(struct corpus_files *, char *const *path, size_t n,
                       struct err *);
-/* Keep one part of the files, by a text such as "3/16": every 16th, from the
- * third on.  NULL keeps all; after an error the list is empty. */
+/* Keep one part of the files, by a text such as "3/16": the third of sixteen
+ * with about as many files each, in their order.  NULL keeps all; after an error
+ * the list is empty. */
 int corpus_files_part(struct corpus_files *, const char *part, struct err *);
 /* Can they be read several times, as an option needs it?  0, or -1. */
 int corpus_files_last(char *const *path, size_t n, const char *option,
