@@ -40,6 +40,38 @@ gdata classify -q --where 'tree = "ru" and tree_score > 0.5' "$models/words.bin"
 is "$(grep -c . out)" "$(grep -c '"tree":"ru","tree_score":\(1\|0\.[5-9]\)' \
     "$models/expected.jsonl")" "--where chooses documents by their labels"
 
+# training: of two kinds of texts, one has more of the first half of the words
+texts() {
+    awk -v seed="$1" -v share="$2" -v n="$3" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < n; i++) {
+            printf "{\"text\":\""
+            for (k = 0; k < 30; k++)
+                printf "w%d ", int(100 * rand()) + (rand() < share ? 0 : 60)
+            print "\"}"
+        }
+    }'
+}
+texts 1 0.7 300 | gzip >good.jsonl.gz
+texts 2 0.3 300 >bad.jsonl
+set -- --train --dim 8 --buckets 5000 --epochs 20 --rate 0.5
+gdata classify -q "$@" -o trained.bin good.jsonl.gz bad.jsonl >out 2>err
+is "$? $(cat out err)" "0 " "a model is trained on files of two labels"
+for kind in good bad; do
+    texts 3 "$(test $kind = good && echo 0.7 || echo 0.3)" 200 |
+        gdata classify -q --input jsonl trained.bin - | grep -c "\"label\":\"$kind\""
+done >out 2>err
+is "$(awk '$1 > 170 { n++ } END { print n }' out)" 2 \
+    "the model tells apart 85 of 100 other texts of each" "$(cat out err)"
+gdata classify -q "$@" -o again.bin good.jsonl.gz bad.jsonl >out 2>err
+cmp trained.bin again.bin >out 2>&1
+ok $? "training on the same texts gives the same model"
+gdata classify "$@" -o never good.jsonl.gz >out 2>err
+is "$? $(test -e never || grep -c 'at least two labels' err)" "2 1" \
+    "one label is refused, and nothing written"
+gdata classify "$@" good.jsonl.gz bad.jsonl >out 2>err
+is "$? $(cat err)" "2 gdata: name the model to write by -o" "a model needs a name"
+
 # wrong arguments
 gdata classify >out 2>err
 is "$? $(cat err)" "2 gdata: name the model, and the text to read" \

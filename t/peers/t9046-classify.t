@@ -11,6 +11,10 @@ peer=$top/t/peers/classify.py
 
 "$python" -B "$peer" models >out 2>err
 ok $? "models of each kind are trained"
+head -n 1000 docs.jsonl >first.jsonl && tail -n 1000 docs.jsonl >last.jsonl &&
+    gdata classify -q --train --dim 20 --buckets 3000 -o trained.bin \
+        first.jsonl last.jsonl >out 2>err
+ok $? "gdata trains a model, which fastText reads below"
 for model in *.bin; do
     case $model in vectors.bin | each.bin) continue ;; esac
     "$python" -B "$peer" labels "$model" docs.jsonl >theirs 2>err &&

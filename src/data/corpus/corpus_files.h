@@ -25,8 +25,8 @@ struct corpus_files {
 int corpus_files_find(struct corpus_files *, char *const *path, size_t n,
                       struct err *);
 /* Keep one part of the files, by a text such as "3/16": the third of sixteen
- * with about as many files each, in their order.  NULL keeps all; after an error
- * the list is empty. */
+ * with about as many files each, in their order.  NULL keeps all; after an
+ * error the list is empty. */
 int corpus_files_part(struct corpus_files *, const char *part, struct err *);
 /* Can they be read several times, as an option needs it?  0, or -1. */
 int corpus_files_last(char *const *path, size_t n, const char *option,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,7 +14,10 @@
 #include "common/hash.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/rng.h"
+#include "common/save.h"
 #include "data/corpus/hashset.h"
+#include "data/token/words.h"
 
 enum { MAGIC = 793712314, TREE = 1, SOFTMAX = 3, CLASSIFIER = 3 };
 enum { ROWS = 32, LANES = 16, PAGE = 2 << 20 };
@@ -35,6 +39,7 @@ struct fasttext {
     float *input;         /* rows: words, and n-grams by their hashes */
     float *output;        /* rows: labels */
     int32_t *branch;      /* TREE: two of each node, see make_tree() */
+    struct buf head;      /* what a trained one begins with in its file */
     struct arena mem;
 };
 
@@ -133,24 +138,32 @@ static int read_words(struct reader *r, struct fasttext *f, struct err *e)
 }
 
 /* What is read after a row, to fill the lanes, has no effect. */
+static float *new_matrix(size_t size, struct err *e)
+{
+    const size_t room = (size + LANES * sizeof(float) + PAGE - 1) / PAGE * PAGE;
+    float *x = aligned_alloc(PAGE, room);
+
+    if (x) {
+        madvise(x, room, MADV_HUGEPAGE);
+        memset(x, 0, room);
+    } else {
+        err_set(e, ERR_SYSTEM, "there is no memory for the model");
+    }
+    return x;
+}
+
 static int read_matrix(struct reader *r, int64_t rows, int32_t dim, float **x,
                        struct err *e)
 {
     const size_t size = (size_t)rows * (size_t)dim * sizeof **x;
-    const size_t room = (size + LANES * sizeof **x + PAGE - 1) / PAGE * PAGE;
     int64_t n[2];
     uint8_t is_quantised;
 
     if (!take(r, &is_quantised, 1) || is_quantised || !take(r, n, sizeof n) ||
         n[0] != rows || n[1] != dim || size > (size_t)(r->end - r->at))
         return damaged(e, "matrix");
-    *x = aligned_alloc(PAGE, room);
-    if (!*x)
-        return err_set(e, ERR_SYSTEM, "there is no memory for the model");
-    madvise(*x, room, MADV_HUGEPAGE);
-    memset((char *)*x + size, 0, LANES * sizeof **x);
-    take(r, *x, size);
-    return 0;
+    *x = new_matrix(size, e);
+    return *x && take(r, *x, size) ? 0 : -1;
 }
 
 /* The tree of labels by their counts, as Huffman's code has it: nodes are the
@@ -209,6 +222,7 @@ struct fasttext *fasttext_load(const char *path, struct err *e)
 void fasttext_free(struct fasttext *f)
 {
     hashset_clear(&f->known);
+    buf_clear(&f->head);
     arena_clear(&f->mem);
     FREE(f->input, f->output, f);
 }
@@ -222,6 +236,7 @@ struct sum {
     size_t rows, all;
     struct buf word;   /* with what marks its ends */
     struct buf hashes; /* of words */
+    struct buf *list;  /* in training: the rows, which are not added */
 };
 
 /* In the order of the text, as fastText does. */
@@ -246,6 +261,10 @@ static void use_row(struct sum *s, uint32_t row)
 {
     const size_t dim = (size_t)s->f->h.dim;
 
+    if (s->list) {
+        buf_add(s->list, &row, sizeof row);
+        return;
+    }
     for (size_t i = 0; i < dim; i += LANES)
         __builtin_prefetch(s->f->input + row * dim + i);
     s->row[s->rows++] = row;
@@ -316,6 +335,19 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
 }
 
+/* The next word of a text; after the last one, *n is 0. */
+static const char *next_word(const char **p, const char *end, size_t *n)
+{
+    const char *word;
+
+    while (*p < end && is_space(**p))
+        ++*p;
+    for (word = *p; *p < end && !is_space(**p);)
+        ++*p;
+    *n = (size_t)(*p - word);
+    return word;
+}
+
 /* Add the rows of the words of a text, then those of their n-grams. */
 static void add_text(struct sum *s, const char *p, const char *end)
 {
@@ -323,15 +355,12 @@ static void add_text(struct sum *s, const char *p, const char *end)
     bool more = true;
     size_t n;
 
+    buf_trim(&s->hashes, 0);
     while (more) {
-        const char *word;
+        const char *word = next_word(&p, end, &n);
 
-        while (p < end && is_space(*p))
-            p++;
-        for (word = p; p < end && !is_space(*p);)
-            p++;
-        more = p > word ? use_word(s, word, (size_t)(p - word))
-                        : use_word(s, text_end, END) && false;
+        more =
+            n > 0 ? use_word(s, word, n) : use_word(s, text_end, END) && false;
     }
     hash = (const void *)s->hashes.s;
     n = s->hashes.len / sizeof *hash;
@@ -441,4 +470,231 @@ const char *fasttext_predict(const struct fasttext *f, const char *text,
     buf_clear(&s.word);
     buf_clear(&s.hashes);
     return s.all > 0 ? f->name[best.label] : NULL;
+}
+
+/* ---- training ------------------------------------------------------------ */
+
+static int count_words(struct word_list *list, const struct fasttext_text *t,
+                       size_t n, struct err *e)
+{
+    const uint8_t *const mark = (const uint8_t *)text_end;
+    const uint32_t mark_len = END;
+    struct words w;
+    int64_t left_out;
+    int ret = 0;
+
+    words_init(&w, (size_t)1 << 30);
+    for (size_t i = 0; i < n && ret == 0; i++) {
+        const char *p = t[i].text, *const end = p + t[i].n;
+        size_t len;
+
+        for (const char *word; word = next_word(&p, end, &len), len > 0;) {
+            const uint32_t stop = (uint32_t)len;
+
+            if (len < MARK || memcmp(word, label_mark, MARK) != 0)
+                words_count(&w, (const uint8_t *)word, (const uint8_t *)end,
+                            &stop, 1);
+        }
+        words_count(&w, mark, mark + END, &mark_len, 1);
+        ret = words_full(&w) ? words_spill(&w, e) : 0;
+    }
+    if (ret == 0)
+        ret = words_collect(list, &w, 1, 0, &left_out, e);
+    words_clear(&w);
+    return ret;
+}
+
+/* The most frequent first; of equal ones, the first in the list. */
+static int by_count(const void *a, const void *b)
+{
+    const struct counted *x = a, *y = b;
+
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void add_entry(struct buf *b, const char *mark, const char *word,
+                      size_t n, int64_t count)
+{
+    buf_str(b, mark);
+    buf_add(b, word, n);
+    buf_char(b, '\0');
+    buf_add(b, &count, sizeof count);
+    buf_char(b, *mark ? 1 : 0);
+}
+
+/* What the file of a model begins with, before its matrices. */
+static void make_head(struct buf *b, const struct fasttext_conf *c,
+                      struct word_list *list, char *const *label,
+                      int32_t labels, const struct fasttext_text *t, size_t n)
+{
+    const struct header h = {
+        .magic = MAGIC,
+        .version = 12,
+        .dim = c->dim,
+        .window = 5,
+        .epochs = c->epochs,
+        .least_count = 1,
+        .negatives = 5,
+        .word_grams = c->grams,
+        .loss = SOFTMAX,
+        .kind = CLASSIFIER,
+        .bucket = c->grams > 1 ? c->buckets : 0,
+        .rate = 100,
+        .sampling = 1e-4,
+    };
+    const int32_t sizes[] = { (int32_t)list->n + labels, (int32_t)list->n,
+                              labels };
+    int64_t totals[] = { 0, -1 };
+
+    SORT(list->word, list->n, by_count);
+    for (size_t i = 0; i < list->n; i++)
+        totals[0] += (int64_t)list->word[i].count;
+    buf_add(b, &h, sizeof h);
+    buf_add(b, sizes, sizeof sizes);
+    buf_add(b, totals, sizeof totals);
+    for (size_t i = 0; i < list->n; i++)
+        add_entry(b, "", list->text.s + list->word[i].at, list->word[i].len,
+                  (int64_t)list->word[i].count);
+    for (int32_t i = 0; i < labels; i++) {
+        int64_t count = 0;
+
+        for (size_t k = 0; k < n; k++)
+            count += t[k].label == i;
+        add_entry(b, label_mark, label[i], strlen(label[i]), count);
+    }
+}
+
+/* One step of gradient descent, for a text whose rows are listed. */
+static void step(struct fasttext *f, struct sum *s, float *grad, float *score,
+                 int32_t label, float rate)
+{
+    const size_t dim = (size_t)f->h.dim, n = s->list->len / sizeof *s->row;
+    const uint32_t *row = (const void *)s->list->s;
+    float most = -INFINITY, sum = 0;
+
+    memset(s->hidden, 0, dim * sizeof *s->hidden);
+    memset(grad, 0, dim * sizeof *grad);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < dim; j++)
+            s->hidden[j] += f->input[row[i] * dim + j] / (float)n;
+    for (int32_t i = 0; i < f->labels; i++) {
+        score[i] = 0;
+        for (size_t j = 0; j < dim; j++)
+            score[i] += f->output[(size_t)i * dim + j] * s->hidden[j];
+        most = score[i] > most ? score[i] : most;
+    }
+    for (int32_t i = 0; i < f->labels; i++)
+        sum += score[i] = expf(score[i] - most);
+    for (int32_t i = 0; i < f->labels; i++) {
+        const float by = rate * ((float)(i == label) - score[i] / sum);
+        float *out = f->output + (size_t)i * dim;
+
+        for (size_t j = 0; j < dim; j++) {
+            grad[j] += by * out[j];
+            out[j] += by * s->hidden[j];
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < dim; j++)
+            f->input[row[i] * dim + j] += grad[j] / (float)n;
+}
+
+static void learn(struct fasttext *f, const struct fasttext_conf *c,
+                  const struct fasttext_text *t, size_t n)
+{
+    const size_t dim = (size_t)f->h.dim;
+    struct buf list = BUF_INIT;
+    struct sum s = {
+        .f = f, .word = BUF_INIT, .hashes = BUF_INIT, .list = &list
+    };
+    float *grad = xcalloc(dim, sizeof *grad);
+    float *score = xcalloc((size_t)f->labels, sizeof *score);
+    size_t *order = xcalloc(n, sizeof *order);
+
+    s.hidden = xcalloc(dim + LANES, sizeof *s.hidden);
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    for (int epoch = 0; epoch < c->epochs; epoch++) {
+        const uint64_t stream = rng_stream(RNG_DATA, (uint64_t)epoch, 0);
+
+        for (size_t i = n - 1; i > 0; i--) {
+            const size_t k = rng_word(0, stream, i) % (i + 1), at = order[i];
+
+            order[i] = order[k];
+            order[k] = at;
+        }
+        for (size_t i = 0; i < n; i++) {
+            const struct fasttext_text *x = &t[order[i]];
+            const double done =
+                (double)((size_t)epoch * n + i) / (double)n / c->epochs;
+
+            buf_trim(&list, 0);
+            add_text(&s, x->text, x->text + x->n);
+            step(f, &s, grad, score, x->label, (float)(c->rate * (1 - done)));
+        }
+    }
+    FREE(grad, score, order, s.hidden);
+    buf_clear(&list);
+    buf_clear(&s.word);
+    buf_clear(&s.hashes);
+}
+
+struct fasttext *fasttext_train(const struct fasttext_conf *c,
+                                char *const *labels, int32_t n_labels,
+                                const struct fasttext_text *t, size_t n,
+                                struct err *e)
+{
+    const size_t dim = (size_t)c->dim;
+    const uint64_t stream = rng_stream(RNG_INIT, 0, 0);
+    struct fasttext *f = xcalloc(1, sizeof *f);
+    struct word_list list = { .text = BUF_INIT };
+    struct reader r;
+    size_t size;
+
+    if (count_words(&list, t, n, e) < 0)
+        goto fail;
+    f->head = BUF_INIT;
+    make_head(&f->head, c, &list, labels, n_labels, t, n);
+    r = (struct reader){ (const uint8_t *)f->head.s,
+                         (const uint8_t *)f->head.s + f->head.len };
+    if (read_header(&r, &f->h, e) < 0 || read_words(&r, f, e) < 0)
+        goto fail;
+    size = ((size_t)f->words + (size_t)f->h.bucket) * dim;
+    f->input = new_matrix(size * sizeof *f->input, e);
+    f->output = new_matrix((size_t)n_labels * dim * sizeof *f->output, e);
+    if (!f->input || !f->output)
+        goto fail;
+    for (size_t i = 0; i < size; i++)
+        f->input[i] = (2 * rng_uniform(0, stream, i) - 1) / (float)dim;
+    learn(f, c, t, n);
+    word_list_clear(&list);
+    return f;
+
+fail:
+    word_list_clear(&list);
+    fasttext_free(f);
+    return NULL;
+}
+
+static void write_matrix(FILE *fp, const float *x, int64_t rows, int64_t dim)
+{
+    const int64_t n[] = { rows, dim };
+
+    fputc(0, fp);
+    fwrite(n, sizeof n, 1, fp);
+    fwrite(x, sizeof *x, (size_t)(rows * dim), fp);
+}
+
+int fasttext_save(const struct fasttext *f, const char *path, struct err *e)
+{
+    struct save s;
+
+    if (save_open(&s, path, e) < 0)
+        return -1;
+    fwrite(f->head.s, 1, f->head.len, s.fp);
+    write_matrix(s.fp, f->input, (int64_t)f->words + f->h.bucket, f->h.dim);
+    write_matrix(s.fp, f->output, f->labels, f->h.dim);
+    return save_commit(&s, e);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/err.h"
 
@@ -22,6 +23,29 @@ struct fasttext;
 
 struct fasttext *fasttext_load(const char *path, struct err *);
 void fasttext_free(struct fasttext *);
+
+/*
+ * Train a model on texts, each with one of the labels; their memory must stay
+ * until the end.  The rate falls to 0.  The same texts in the same order give
+ * the same model.
+ */
+struct fasttext_text {
+    const char *text;
+    size_t n;
+    int32_t label; /* its index */
+};
+
+struct fasttext_conf {
+    int dim, grams, epochs, buckets; /* grams: words in an n-gram, at most */
+    double rate;
+};
+
+struct fasttext *fasttext_train(const struct fasttext_conf *,
+                                char *const *labels, int32_t n_labels,
+                                const struct fasttext_text *, size_t n,
+                                struct err *);
+/* fastText reads it, too. */
+int fasttext_save(const struct fasttext *, const char *path, struct err *);
 
 /* The most probable label, without "__label__", and its probability; NULL, with
  * a probability of 0, if the model knows nothing of the text. */
