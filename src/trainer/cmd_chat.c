@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,8 +47,6 @@ struct chat {
     bool forgets;  /* the conversation has become too long */
     bool terminal; /* a person types */
 };
-
-/* ---- a conversation --------------------------------------------------- */
 
 static void note(struct chat *c, const char *role, const char *text)
 {
@@ -123,7 +120,7 @@ static int answer(struct chat *c, struct err *e)
 {
     const struct tokenizer *t = c->engine->data.tokenizer;
     const int64_t most = c->engine->set->model.context;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     size_t shown = 0;
     int ret;
 
@@ -149,23 +146,19 @@ static int answer(struct chat *c, struct err *e)
     chat_template_tail(&c->form, c->enc, &c->all);
     note(c, "assistant", text.s);
     c->answered = true;
-    buf_clear(&text);
     return ret;
 }
-
-/* ---- commands --------------------------------------------------------- */
 
 /* Write the conversation as a line that 'gdata encode --chat' reads. */
 static void save(const struct chat *c, const char *path)
 {
-    char *line = xasprintf("{\"messages\":[%s]}\n", c->said.s);
+    AUTO_FREE char *line = xasprintf("{\"messages\":[%s]}\n", c->said.s);
     struct err why = { 0 };
 
     if (save_text(path, line, &why) < 0)
         log_info("%s", why.text);
     else
         log_info("wrote %s", path);
-    free(line);
 }
 
 /* The argument of a command, if the line is that command. */
@@ -202,8 +195,6 @@ static int obey(struct chat *c, const char *line, struct err *e)
     return argument(line, "/quit") != NULL;
 }
 
-/* ---- the loop --------------------------------------------------------- */
-
 /* False if a signal ended the program.  Signals are held until ppoll() waits,
  * so that none comes unnoticed before it. */
 static bool wait_for_line(const struct chat *c)
@@ -233,7 +224,7 @@ static bool wait_for_line(const struct chat *c)
 
 static int talk(struct chat *c, struct err *e)
 {
-    char *line = NULL;
+    AUTO_FREE char *line = NULL;
     size_t room = 0;
     ssize_t n;
     int ret = 0;
@@ -250,7 +241,6 @@ static int talk(struct chat *c, struct err *e)
             ret = answer(c, e);
         }
     }
-    free(line);
     if (ret == 0 && sig_caught())
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
     return ret < 0 ? -1 : 0;
