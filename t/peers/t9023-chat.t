@@ -43,7 +43,7 @@ while read -r form tokens; do
     test -s theirs && cmp theirs ours
     ok $? "the ids of a conversation in $form are those of its template" \
         "$(cat theirs ours log)"
-    test "$form" = gemma && continue # whose role is a condition
+    test "$form" = chatml || continue # the others have more than a plain loop
     gdata encode -q --chat "hf-$form/tokenizer_config.json" -T "tok-$form" -o again \
         one.jsonl >>log 2>&1 && cmp "${form}_000000.bin" again_000000.bin >>log 2>&1
     ok $? "the template that the model carries is read again" "$(cat log)"
