@@ -232,40 +232,20 @@ static int count_value(void *arg, const struct corpus_doc *d, struct err *e)
     return words_full(w) ? words_spill(w, e) : 0;
 }
 
-struct value {
-    char *text;
-    uint64_t count;
-};
-
-static int by_count(const void *a, const void *b)
-{
-    const struct value *x = a, *y = b;
-
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return strcmp(x->text, y->text);
-}
-
-static int print_values(const struct word_list *l, int64_t all, struct err *e)
+static int print_values(struct word_list *l, int64_t all, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.info-top/1");
-    struct value *v = xcalloc(l->n + 1, sizeof *v);
 
-    for (size_t i = 0; i < l->n; i++)
-        v[i] =
-            (struct value){ xstrndup(l->text.s + l->word[i].at, l->word[i].len),
-                            l->word[i].count };
-    SORT(v, l->n, by_count);
+    word_list_sort(l);
     table_columns(&t, "value", "documents", "share", NULL);
-    for (size_t i = 0; i < l->n; i++) {
-        if (i < (size_t)head) {
-            table_text(&t, v[i].text);
-            table_int(&t, (int64_t)v[i].count);
-            table_real(&t, (double)v[i].count / (double)all);
-        }
-        free(v[i].text);
+    for (size_t i = 0; i < l->n && i < (size_t)head; i++) {
+        const struct counted *w = &l->word[i];
+        AUTO_FREE char *value = xstrndup(l->text.s + w->at, w->len);
+
+        table_text(&t, value);
+        table_int(&t, (int64_t)w->count);
+        table_real(&t, (double)w->count / (double)all);
     }
-    free(v);
     return table_finish(&t, 0, &style, e);
 }
 

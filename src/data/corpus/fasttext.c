@@ -390,18 +390,37 @@ static float log_of(float x)
     return (float)log((double)x + 1e-5);
 }
 
+static void score_labels(const struct fasttext *f, const float *x, float *score)
+{
+    const size_t dim = (size_t)f->h.dim;
+
+    for (size_t i = 0; i < (size_t)f->labels; i++) {
+        score[i] = 0;
+        for (size_t j = 0; j < dim; j++)
+            score[i] += f->output[i * dim + j] * x[j];
+    }
+}
+
+/* Make probabilities of scores, but for a factor; returns their sum. */
+static float soften(float *x, int32_t n)
+{
+    float most = x[0], sum = 0;
+
+    for (int32_t i = 0; i < n; i++)
+        most = x[i] > most ? x[i] : most;
+    for (int32_t i = 0; i < n; i++) {
+        x[i] = (float)exp((double)(x[i] - most));
+        sum += x[i];
+    }
+    return sum;
+}
+
 /* The most probable label, the last of equals. */
 static struct guess search_softmax(const struct fasttext *f, float *x)
 {
     struct guess best = { 0, -INFINITY };
-    float most = x[0], sum = 0;
+    const float sum = soften(x, f->labels);
 
-    for (int32_t i = 0; i < f->labels; i++)
-        most = x[i] > most ? x[i] : most;
-    for (int32_t i = 0; i < f->labels; i++) {
-        x[i] = (float)exp((double)(x[i] - most));
-        sum += x[i];
-    }
     for (int32_t i = 0; i < f->labels; i++)
         if (log_of(x[i] / sum) >= best.log)
             best = (struct guess){ i, log_of(x[i] / sum) };
@@ -441,17 +460,12 @@ static struct guess find_label(const struct sum *s)
 {
     const struct fasttext *f = s->f;
     const size_t dim = (size_t)f->h.dim;
-    float *score = xcalloc((size_t)f->labels, sizeof *score);
-    struct guess best;
+    AUTO_FREE float *score = xcalloc((size_t)f->labels, sizeof *score);
 
     for (size_t j = 0; j < dim; j++)
         s->hidden[j] *= (float)(1.0 / (double)s->all);
-    for (size_t i = 0; i < (size_t)f->labels; i++)
-        for (size_t j = 0; j < dim; j++)
-            score[i] += f->output[i * dim + j] * s->hidden[j];
-    best = f->h.loss == TREE ? search_tree(f, score) : search_softmax(f, score);
-    free(score);
-    return best;
+    score_labels(f, s->hidden, score);
+    return f->h.loss == TREE ? search_tree(f, score) : search_softmax(f, score);
 }
 
 const char *fasttext_predict(const struct fasttext *f, const char *text,
@@ -504,16 +518,6 @@ static int count_words(struct word_list *list, const struct fasttext_text *t,
     return ret;
 }
 
-/* The most frequent first; of equal ones, the first in the list. */
-static int by_count(const void *a, const void *b)
-{
-    const struct counted *x = a, *y = b;
-
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
 static void add_entry(struct buf *b, const char *mark, const char *word,
                       size_t n, int64_t count)
 {
@@ -548,7 +552,7 @@ static void make_head(struct buf *b, const struct fasttext_conf *c,
                               labels };
     int64_t totals[] = { 0, -1 };
 
-    SORT(list->word, list->n, by_count);
+    word_list_sort(list);
     for (size_t i = 0; i < list->n; i++)
         totals[0] += (int64_t)list->word[i].count;
     buf_add(b, &h, sizeof h);
@@ -572,21 +576,15 @@ static void step(struct fasttext *f, struct sum *s, float *grad, float *score,
 {
     const size_t dim = (size_t)f->h.dim, n = s->list->len / sizeof *s->row;
     const uint32_t *row = (const void *)s->list->s;
-    float most = -INFINITY, sum = 0;
+    float sum;
 
     memset(s->hidden, 0, dim * sizeof *s->hidden);
     memset(grad, 0, dim * sizeof *grad);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < dim; j++)
             s->hidden[j] += f->input[row[i] * dim + j] / (float)n;
-    for (int32_t i = 0; i < f->labels; i++) {
-        score[i] = 0;
-        for (size_t j = 0; j < dim; j++)
-            score[i] += f->output[(size_t)i * dim + j] * s->hidden[j];
-        most = score[i] > most ? score[i] : most;
-    }
-    for (int32_t i = 0; i < f->labels; i++)
-        sum += score[i] = expf(score[i] - most);
+    score_labels(f, s->hidden, score);
+    sum = soften(score, f->labels);
     for (int32_t i = 0; i < f->labels; i++) {
         const float by = rate * ((float)(i == label) - score[i] / sum);
         float *out = f->output + (size_t)i * dim;

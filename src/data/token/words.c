@@ -402,6 +402,25 @@ int words_collect(struct word_list *all, struct words *w, size_t n,
     return 0;
 }
 
+/* Of equal counts, by bytes. */
+static int by_count(const void *a, const void *b, void *text)
+{
+    const struct counted *x = a, *y = b;
+    const size_t n = x->len < y->len ? x->len : y->len;
+    int order;
+
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    order = memcmp((char *)text + x->at, (char *)text + y->at, n);
+    return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+void word_list_sort(struct word_list *l)
+{
+    if (l->n > 0)
+        qsort_r(l->word, l->n, sizeof *l->word, by_count, l->text.s);
+}
+
 void word_list_clear(struct word_list *l)
 {
     free(l->word);

@@ -63,4 +63,5 @@ int words_spill(struct words *, struct err *);
  * not fit. */
 int words_collect(struct word_list *, struct words *, size_t n, size_t limit,
                   int64_t *left_out, struct err *);
+void word_list_sort(struct word_list *); /* by count, the largest first */
 void word_list_clear(struct word_list *);
