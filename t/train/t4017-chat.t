@@ -82,6 +82,9 @@ is "$? $(answers talk_000000.bin)" "0 $(answers plain.bin)" \
     "a plain loop in a tokenizer_config.json is read" "$(cat err)"
 cmp talk_000000.bin plain.bin >out 2>&1
 ok $? "such a loop gives the ids of the form that has a name" "$(cat out)"
+sed 's/{% endif/{% else %}x{% endif/' loop.json >else.json
+talk --chat else.json talk.jsonl
+is "$?$(grep -c 'no plain loop' err)" 11 "more after the loop than the beginning of an answer is refused"
 printf '%s' "{% for m in messages %}{{ 'From ' + m['role'] + ': ' + m['content'] + '<|im_end|>' }}{% endfor %}" | loop
 talk --chat loop.json talk.jsonl
 is "$?$(grep -c 'do not begin and end with a special token' err)" 11 \

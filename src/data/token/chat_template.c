@@ -66,10 +66,10 @@ static void normalise(struct buf *b, const char *p)
         } else if (quote || !tag || !isspace((unsigned char)*p)) {
             buf_char(b, *p);
         }
-        if (!quote && (ends(b, "{{") || ends(b, "{%")))
-            tag = true;
-        if (!quote && (ends(b, "}}") || ends(b, "%}")))
-            tag = false;
+        if (quote)
+            continue;
+        tag = tag ? !ends(b, "}}") && !ends(b, "%}")
+                  : ends(b, "{{") || ends(b, "{%");
         if (ends(b, "}}{{")) {
             buf_trim(b, b->len - 4);
             buf_char(b, '+');
@@ -108,7 +108,6 @@ static const char *split(struct chat_template *c, const char **text)
 
 static int read_loop(struct chat_template *c, const char *p, struct err *e)
 {
-    static const char answer[] = "{%ifadd_generation_prompt%}";
     struct chat_words *w = &c->words;
     const char *begin = cut(&c->mem, &p, "{%for"), *start = NULL;
     const char *item = begin ? cut(&c->mem, &p, "inmessages%}{{\1") : NULL;
@@ -127,7 +126,10 @@ static int read_loop(struct chat_template *c, const char *p, struct err *e)
     if (!w->after_end || strncmp(w->after_end, "+\1", 2) != 0 ||
         strchr(w->after_end + 2, '\1') || strchr(w->after_head, '\1') ||
         (*begin && strcmp(begin, "{{bos_token}}") != 0) ||
-        (*p && strncmp(p, answer, strlen(answer)) != 0))
+        (*p && strcmp(p, arena_printf(&c->mem,
+                                      "{%%ifadd_generation_prompt%%}{{\1%s"
+                                      "assistant%s\1}}{%%endif%%}",
+                                      start, w->after_head)) != 0))
         return err_set(e, ERR_INPUT,
                        "its chat_template is no plain loop over messages");
     w->after_end += 2;
@@ -179,17 +181,6 @@ static int find_special(const struct tokenizer *t, const char *name,
                : 0;
 }
 
-static int find_specials(struct chat_template *c, struct err *e)
-{
-    return find_special(c->tokenizer, c->words.begin, &c->begin, e) < 0 ||
-                   find_special(c->tokenizer, c->words.start, &c->start, e) <
-                       0 ||
-                   find_special(c->tokenizer, c->words.head, &c->head, e) < 0 ||
-                   find_special(c->tokenizer, c->words.end, &c->end, e) < 0
-               ? -1
-               : 0;
-}
-
 int chat_template_open(struct chat_template *c, const struct tokenizer *t,
                        const char *name, struct err *e)
 {
@@ -201,7 +192,14 @@ int chat_template_open(struct chat_template *c, const struct tokenizer *t,
         chat_template_clear(c);
         return err_wrap(e, "--chat=%s is not chatml, llama3 or gemma", name);
     }
-    return find_specials(c, e) < 0 ? err_wrap(e, "%s", name) : 0;
+    if (find_special(t, c->words.begin, &c->begin, e) < 0 ||
+        find_special(t, c->words.start, &c->start, e) < 0 ||
+        find_special(t, c->words.head, &c->head, e) < 0 ||
+        find_special(t, c->words.end, &c->end, e) < 0) {
+        chat_template_clear(c);
+        return err_wrap(e, "%s", name);
+    }
+    return 0;
 }
 
 void chat_template_clear(struct chat_template *c)
