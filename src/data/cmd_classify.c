@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "common/confine.h"
+#include "common/log.h"
 #include "common/machine/cores.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/output/emit.h"
@@ -168,6 +170,7 @@ static int train_model(const struct corpus_conf *conf, struct err *e)
 {
     struct lesson l = { .all = BUF_INIT };
     struct fasttext *model = NULL;
+    char texts[NUM_TEXT], labels[NUM_TEXT];
     const char *at;
     int ret = corpus_each(conf, add_lesson, &l, e);
 
@@ -182,6 +185,10 @@ static int train_model(const struct corpus_conf *conf, struct err *e)
         model = fasttext_train(&train_conf, l.labels.name, (int32_t)l.labels.n,
                                l.text, l.n, e);
     ret = model ? fasttext_save(model, output, e) : -1;
+    if (ret == 0)
+        log_info("%s: trained on %s of %s", output,
+                 num_count(texts, (int64_t)l.n, "document"),
+                 num_count(labels, (int64_t)l.labels.n, "label"));
     if (model)
         fasttext_free(model);
     buf_clear(&l.all);

@@ -114,7 +114,7 @@ for part in 0/2 3/2 2 1/2x a/b 6/9; do
     test $? = 2 && grep -q -- --part err || break
 done
 is "$part" 6/9 "what is no part of the files is refused"
-like err "only 5 files" "a part without a file says how many there are"
+like err "needs 9 files or more, not 5" "a part without a file says how many there are"
 printf '[length]\nwords_min = 1\n' >rules.ini
 gdata clean -q -r rules.ini -o whole.jsonl files >out 2>&1
 for i in 1 2 3; do

@@ -191,8 +191,9 @@ int corpus_files_part(struct corpus_files *f, const char *part, struct err *e)
                       "'%s'",
                       part);
     else if (of > all.n)
-        ret = err_set(e, ERR_USAGE, "--part %s: there are only %zu files", part,
-                      all.n);
+        ret =
+            err_set(e, ERR_USAGE, "--part %s needs %zu files or more, not %zu",
+                    part, of, all.n);
     for (size_t i = 0; ret == 0 && i < all.n; i++) {
         struct stat st;
 
