@@ -204,12 +204,13 @@ struct fasttext *fasttext_load(const char *path, struct err *e)
     struct fasttext *f = xcalloc(1, sizeof *f);
     const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
     struct stat st = { 0 };
+    struct reader r = { 0 };
     void *map;
     int ret = path_map(&map, &st, fd, path, e);
 
-    if (ret == 0 &&
-        read_model(f, (struct reader){ map, (uint8_t *)map + st.st_size }, e) <
-            0)
+    if (map)
+        r = (struct reader){ map, (uint8_t *)map + st.st_size };
+    if (ret == 0 && read_model(f, r, e) < 0)
         ret = err_wrap(e, "%s", path);
     if (map)
         munmap(map, (size_t)st.st_size);
