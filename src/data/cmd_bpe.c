@@ -166,7 +166,7 @@ static struct tokenizer *make_bpe(struct words *w, int n,
                                   const struct bpe_train_conf *conf,
                                   struct err *e)
 {
-    struct word_list list;
+    AUTO(word_list_clear) struct word_list list = { 0 };
     struct tokenizer *t = NULL;
     int64_t left_out, pieces = 0, too_long = 0;
     char a[NUM_TEXT], b[NUM_TEXT];
@@ -188,7 +188,6 @@ static struct tokenizer *make_bpe(struct words *w, int n,
                      num_count(a, too_long, "piece"), WORDS_LONGEST);
         t = bpe_train(&list, conf, e);
     }
-    word_list_clear(&list);
     return t;
 }
 
@@ -289,7 +288,8 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
 
 static int bpe_main(int argc, char **argv, struct err *e)
 {
-    struct boundary_word *special = xcalloc(specials.n + 1, sizeof *special);
+    AUTO_FREE struct boundary_word *special =
+        xcalloc(specials.n + 1, sizeof *special);
     const struct bpe_train_conf conf = {
         .vocab = vocab,
         .pretokenizer = (enum pretokenizer)pretokenizer,
@@ -319,7 +319,6 @@ static int bpe_main(int argc, char **argv, struct err *e)
         got = train(corpus, &conf, e);
         corpus_close(corpus);
     }
-    free(special);
     return got;
 }
 

@@ -107,7 +107,7 @@ static int classify_corpus(const struct fasttext *model,
                            struct corpus_writer *out, struct err *e)
 {
     const int n = threads ? threads : cores_processors();
-    struct worker *w = xcalloc((size_t)n, sizeof *w);
+    AUTO_FREE struct worker *w = xcalloc((size_t)n, sizeof *w);
     struct buf place[CORPUS_PLACES];
     const struct corpus_work work = { .find = classify_block,
                                       .write = write_lines,
@@ -118,7 +118,7 @@ static int classify_corpus(const struct fasttext *model,
                                       .place_size = sizeof *place,
                                       .threads = n,
                                       .whole = true };
-    char *score = xasprintf("%s_score", column);
+    AUTO_FREE char *score = xasprintf("%s_score", column);
     struct corpus *corpus = NULL;
     int ret = corpus_open(&corpus, conf, e);
 
@@ -133,7 +133,6 @@ static int classify_corpus(const struct fasttext *model,
         buf_clear(&w[i].join.text);
     for (int i = 0; i < CORPUS_PLACES; i++)
         buf_clear(&place[i]);
-    FREE(w, score);
     return ret;
 }
 

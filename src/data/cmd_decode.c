@@ -73,11 +73,10 @@ static void begin_document(struct text_writer *w)
 static void end_document(struct text_writer *w)
 {
     if (jsonl && w->inside) {
-        struct buf line = BUF_INIT;
+        AUTO(buf_clear) struct buf line = BUF_INIT;
 
         jsonl_write(&line, w->text.s, w->text.len);
         fwrite(line.s, 1, line.len, w->fp);
-        buf_clear(&line);
         buf_trim(&w->text, 0);
     }
     w->inside = false;
@@ -145,7 +144,7 @@ static int decode_tokens(struct text_writer *w, const struct shard *s,
  * records this, it does unless the tokens begin with one. */
 static int find_eot(struct text_writer *w, const struct shard *s, struct err *e)
 {
-    struct lock l;
+    AUTO(lock_clear) struct lock l = { 0 };
     int32_t id = -1;
     int ret = 0;
 
@@ -155,7 +154,6 @@ static int find_eot(struct text_writer *w, const struct shard *s, struct err *e)
         ret = shard_copy(s, 0, 1, &id, NULL, e);
     if (!l.path)
         w->eot_last = id < 0 || id != w->eot;
-    lock_clear(&l);
     return ret;
 }
 
@@ -163,7 +161,7 @@ static int find_eot(struct text_writer *w, const struct shard *s, struct err *e)
 static int64_t decode_file(struct text_writer *w, const char *path,
                            int64_t most, struct err *e)
 {
-    struct shard s;
+    AUTO(shard_close) struct shard s = { 0 };
     int64_t n;
     int got = 0;
 
@@ -176,7 +174,6 @@ static int64_t decode_file(struct text_writer *w, const char *path,
     n = most < s.n ? most : s.n;
     if (got == 0)
         got = decode_tokens(w, &s, n, e);
-    shard_close(&s);
     return got < 0 ? -1 : n;
 }
 

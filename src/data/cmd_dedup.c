@@ -106,7 +106,7 @@ static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
 static int dedup_main(int argc, char **argv, struct err *e)
 {
     struct dedup d = { 0 };
-    struct path_list all = { 0 };
+    AUTO(path_list_clear) struct path_list all = { 0 };
     struct corpus_conf conf;
     char kept[NUM_TEXT], omitted[NUM_TEXT], bytes[NUM_TEXT];
     int ret;
@@ -132,7 +132,6 @@ static int dedup_main(int argc, char **argv, struct err *e)
     }
     near_free(d.near);
     hashset_clear(&d.seen);
-    path_list_clear(&all);
     if (ret == 0)
         log_info("%s kept, %s left out (%s)",
                  num_count(kept, d.kept, "document"),

@@ -183,10 +183,9 @@ static void hash_work(struct encoding *w, const struct path_list *files)
     hash_text(&h, w->in.separator);
     hash_text(&h, w->in.where);
     if (chat) {
-        char *jinja = chat_template_jinja(&w->chat);
+        AUTO_FREE char *jinja = chat_template_jinja(&w->chat);
 
         hash_text(&h, jinja);
-        free(jinja);
     }
     sha256_add(&h, numbers, sizeof numbers);
     sha256_add(&h, shares, sizeof shares);
@@ -281,13 +280,13 @@ static int write_lock(const struct encoding *w, const struct sink *sink,
                       struct err *e)
 {
     const size_t len = strlen(output);
-    char *path = xasprintf("%s%stokens.lock", output,
-                           len > 0 && output[len - 1] == '/' ? "" : ".");
+    AUTO_FREE char *path =
+        xasprintf("%s%stokens.lock", output,
+                  len > 0 && output[len - 1] == '/' ? "" : ".");
     const struct sink_file *file;
-    struct lock l;
-    char **shard;
+    AUTO(lock_clear) struct lock l = { 0 };
+    AUTO_FREE char **shard = NULL;
     size_t n;
-    int got;
 
     lock_init(&l, path);
     file = sink_files(sink, &n);
@@ -298,12 +297,9 @@ static int write_lock(const struct encoding *w, const struct sink *sink,
     l.ids = tokenizer_vocab(w->tokenizer);
     l.eot = eot_words[eot];
     l.clean = w->dropped;
-    got = lock_add_shards(&l, shard, n, w->conf.threads, e);
-    if (got == 0)
-        got = lock_write(&l, path, e);
-    lock_clear(&l);
-    FREE(shard, path);
-    return got;
+    return lock_add_shards(&l, shard, n, w->conf.threads, e) < 0
+               ? -1
+               : lock_write(&l, path, e);
 }
 
 static int print_files(const struct sink *sink, struct err *e)
@@ -509,21 +505,19 @@ static char *unshuffled_path(const struct unshuffled *u, int subset)
 
 static bool is_unshuffled(const struct unshuffled *u)
 {
-    struct buf hash = BUF_INIT;
+    AUTO(buf_clear) struct buf hash = BUF_INIT;
     struct err none = { 0 };
-    const bool is = u->conf.work &&
-                    buf_read_file(&hash, u->done, SHA256_TEXT, &none) == 0 &&
-                    strcmp(hash.s, u->conf.work) == 0;
 
-    buf_clear(&hash);
-    return is;
+    return u->conf.work &&
+           buf_read_file(&hash, u->done, SHA256_TEXT, &none) == 0 &&
+           strcmp(hash.s, u->conf.work) == 0;
 }
 
 static int shuffle_file(const struct encoding *w, const char *path,
                         struct sink *sink, int subset, struct err *e)
 {
-    struct documents d = { 0 };
-    struct shard s = { 0 };
+    AUTO(documents_clear) struct documents d = { 0 };
+    AUTO(shard_close) struct shard s = { 0 };
     int ret = shard_open(&s, path, w->out.width, e);
 
     s.marked = true;
@@ -533,8 +527,6 @@ static int shuffle_file(const struct encoding *w, const char *path,
         ret = add_documents(sink, subset, &s, &d, e);
     if (ret == 0)
         ret = shard_check(&s, e);
-    documents_clear(&d);
-    shard_close(&s);
     return ret;
 }
 
@@ -544,11 +536,10 @@ static int shuffle_subsets(const struct encoding *w, const struct unshuffled *u,
     int ret = 0;
 
     for (int i = 0; i < SUBSETS && ret == 0; i++) {
-        char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
+        AUTO_FREE char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
 
         if (path && path_exists(path))
             ret = shuffle_file(w, path, sink, i, e);
-        free(path);
     }
     return ret;
 }
@@ -578,11 +569,10 @@ static void remove_unshuffled(const struct unshuffled *u)
 {
     unlink(u->done);
     for (int i = 0; i < SUBSETS; i++) {
-        char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
+        AUTO_FREE char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
 
         if (path)
             unlink(path);
-        free(path);
     }
 }
 

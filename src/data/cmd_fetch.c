@@ -131,7 +131,7 @@ static int save_state(struct part *p, const char *tag, struct err *e)
 /* Hash the first n bytes on the disk; false if there are fewer. */
 static bool add_bytes(struct part *p, int64_t n)
 {
-    char *buf = xmalloc(1 << 18);
+    AUTO_FREE char *buf = xmalloc(1 << 18);
     ssize_t got = 1;
 
     while (p->at < n && got > 0) {
@@ -142,7 +142,6 @@ static bool add_bytes(struct part *p, int64_t n)
             sha256_add(&p->sum, buf, (size_t)got);
         p->at += got > 0 ? got : 0;
     }
-    free(buf);
     return p->at == n;
 }
 
@@ -220,7 +219,7 @@ static bool write_part(void *arg, const void *data, size_t n)
 static int fetch_part(struct http *http, const struct catalog_link *link,
                       struct part *p, struct err *e)
 {
-    struct http_reply reply = HTTP_REPLY_INIT;
+    AUTO(http_reply_clear) struct http_reply reply = HTTP_REPLY_INIT;
     struct http_call call = { .url = link->url,
                               .from = p->at,
                               .tag = p->at ? p->tag.s : NULL,
@@ -257,7 +256,6 @@ static int fetch_part(struct http *http, const struct catalog_link *link,
     }
     if (ret < 0 && p->e.kind == ERR_NONE && p->at > p->saved)
         save_state(p, reply.tag, &why);
-    http_reply_clear(&reply);
     return ret;
 }
 
@@ -281,7 +279,7 @@ static int check_kind(const char *name, const char *coding, const char *data,
 static int check_content(const char *path, const char *name, struct err *e)
 {
     struct source *s;
-    char *buf;
+    AUTO_FREE char *buf = NULL;
     ssize_t got;
 
     if (source_open(&s, path, -1, NULL, e) < 0)
@@ -293,7 +291,6 @@ static int check_content(const char *path, const char *name, struct err *e)
     while (got > 0 && *source_coding(s))
         got = source_read(s, buf, 1 << 18, e);
     source_close(s);
-    free(buf);
     return got < 0 ? -1 : 0;
 }
 
@@ -414,13 +411,11 @@ static int check_names(const struct catalog_links *l, struct err *e)
 static int parse_shards(struct catalog_query *q, struct err *e)
 {
     const char *dash = strchr(shards, '-');
-    char *first =
+    AUTO_FREE char *first =
         xstrndup(shards, dash ? (size_t)(dash - shards) : strlen(shards));
-    const bool good =
-        num_int(first, &q->first) && num_int(dash ? dash + 1 : first, &q->last);
 
-    free(first);
-    if (!good)
+    if (!num_int(first, &q->first) ||
+        !num_int(dash ? dash + 1 : first, &q->last))
         return err_set(e, ERR_USAGE,
                        "--shards expects a number or a range such as 0-9, not "
                        "'%s'",
@@ -430,7 +425,7 @@ static int parse_shards(struct catalog_query *q, struct err *e)
 
 static int fetch_all(const struct catalog_links *l, struct err *e)
 {
-    struct table t = TABLE_INIT("gdata.fetch/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("gdata.fetch/1");
     struct bar bar = { .open = false };
     struct http *http;
     int ret = 0;
@@ -443,7 +438,7 @@ static int fetch_all(const struct catalog_links *l, struct err *e)
         return -1;
     table_columns(&t, "file", "size", "sha256", NULL);
     for (size_t i = 0; i < l->n && ret == 0; i++) {
-        char *path = path_join(output, l->link[i].file);
+        AUTO_FREE char *path = path_join(output, l->link[i].file);
         struct fetched got;
 
         bar.file = l->link[i].file;
@@ -456,18 +451,16 @@ static int fetch_all(const struct catalog_links *l, struct err *e)
             table_bytes(&t, got.size);
             table_text(&t, got.sha256);
         }
-        free(path);
     }
     if (ret == 0 && log_shows(LOG_INFO))
         ret = table_print(&t, &style, e);
-    table_clear(&t);
     http_close(http);
     return ret;
 }
 
 static int fetch_main(int argc, char **argv, struct err *e)
 {
-    struct catalog_links l = { 0 };
+    AUTO(catalog_links_clear) struct catalog_links l = { 0 };
     struct catalog_query q = { .subset = subset, .mirror = mirror };
     int ret = parse_shards(&q, e);
 
@@ -494,7 +487,6 @@ static int fetch_main(int argc, char **argv, struct err *e)
             ret = pager_print(e, "%s\n", l.link[i].url);
     else if (ret == 0)
         ret = fetch_all(&l, e);
-    catalog_links_clear(&l);
     return ret;
 }
 

@@ -121,7 +121,7 @@ struct gatherer {
 
 static bool matches(const char *const *patterns, size_t n, const char *name)
 {
-    char *bare = xstrdup(name);
+    AUTO_FREE char *bare = xstrdup(name);
     const size_t len = strlen(bare);
     bool found = false;
 
@@ -129,7 +129,6 @@ static bool matches(const char *const *patterns, size_t n, const char *name)
         bare[len - 3] = '\0';
     for (size_t i = 0; i < n && patterns[i] && !found; i++)
         found = fnmatch(patterns[i], bare, 0) == 0;
-    free(bare);
     return found;
 }
 
@@ -138,7 +137,7 @@ static void find_files(struct gatherer *s, int kind, const char *dir, int depth)
 {
     const struct gather_kind *k = &kinds[kind];
     const size_t skip = strlen(root);
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
     if (depth == DEPTH_MAX || path_list(&names, dir, ERR_IGNORED) < 0)
         return;
@@ -160,7 +159,6 @@ static void find_files(struct gatherer *s, int kind, const char *dir, int depth)
             };
         }
     }
-    path_list_clear(&names);
 }
 
 static int by_key(const void *a, const void *b)
@@ -175,7 +173,7 @@ static int by_key(const void *a, const void *b)
 static void find_kind(struct gatherer *s, int kind)
 {
     for (size_t i = 0; i < 4 && kinds[kind].roots[i]; i++) {
-        char *pattern = path_join(root, kinds[kind].roots[i]);
+        AUTO_FREE char *pattern = path_join(root, kinds[kind].roots[i]);
         glob_t found;
 
         if (glob(pattern, 0, NULL, &found) == 0) {
@@ -183,7 +181,6 @@ static void find_kind(struct gatherer *s, int kind)
                 find_files(s, kind, found.gl_pathv[j], 0);
             globfree(&found);
         }
-        free(pattern);
     }
 }
 
@@ -439,13 +436,12 @@ static int print_stats(const struct gather_stats *s, struct err *e)
 
 static int open_outputs(struct gatherer *s, struct err *e)
 {
-    char *train = path_join(folder, "train.jsonl");
-    char *held = path_join(folder, "val.jsonl");
+    AUTO_FREE char *train = path_join(folder, "train.jsonl");
+    AUTO_FREE char *held = path_join(folder, "val.jsonl");
     int ret = save_open(&s->train, train, e);
 
     if (ret == 0)
         ret = save_open(&s->val, held, e);
-    FREE(train, held);
     return ret;
 }
 

@@ -77,11 +77,10 @@ static int by_share(const void *a, const void *b)
 
 static int print_documents(const struct leak_report *r, struct err *e)
 {
-    const struct leak_doc **doc =
+    AUTO_FREE const struct leak_doc **doc =
         xcalloc((size_t)(r->all.whole + r->all.in_part), sizeof *doc);
-    struct table t = TABLE_INIT("gdata.leak/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("gdata.leak/1");
     size_t n = 0;
-    int ret;
 
     for (int64_t i = 0; i < r->all.documents; i++)
         if (r->doc[i].whole || r->doc[i].found)
@@ -96,10 +95,7 @@ static int print_documents(const struct leak_report *r, struct err *e)
         table_text(&t, doc[i]->whole ? "whole" : "in part");
         table_mark(&t, doc[i]->whole ? MARK_BAD : MARK_WARN);
     }
-    ret = n ? table_print(&t, &style, e) : 0;
-    table_clear(&t);
-    free(doc);
-    return ret;
+    return n ? table_print(&t, &style, e) : 0;
 }
 
 static int print_benchmarks(const struct leak_report *r, struct err *e)
@@ -262,7 +258,7 @@ static int count_fitted(const struct lock *l)
 static int add_lock(struct path_list *trains, struct path_list *evals,
                     int *fits, struct err *e)
 {
-    struct lock l;
+    AUTO(lock_clear) struct lock l = { 0 };
 
     if (lock_load(&l, lock_file, e) < 0)
         return -1;
@@ -273,13 +269,12 @@ static int add_lock(struct path_list *trains, struct path_list *evals,
         if (l.entry[i].role == LOCK_EVAL)
             path_list_add(evals, lock_path(&l, &l.entry[i]));
     }
-    lock_clear(&l);
     return 0;
 }
 
 static int leak_main(int argc, char **argv, struct err *e)
 {
-    struct path_list trains = { 0 }, evals = { 0 };
+    AUTO(path_list_clear) struct path_list trains = { 0 }, evals = { 0 };
     int64_t whole = 0;
     int ret = 0, fits = 0;
 
@@ -311,8 +306,6 @@ static int leak_main(int argc, char **argv, struct err *e)
     else if (ret == 0 && fits)
         ret = err_set(e, ERR_INPUT,
                       "the tokenizer was trained on evaluation text");
-    path_list_clear(&trains);
-    path_list_clear(&evals);
     return ret;
 }
 

@@ -41,7 +41,7 @@ static int lock_main(int argc, char **argv, struct err *e)
         { LOCK_TOKENIZER, &tokenizer },
     };
     char count[NUM_TEXT];
-    struct lock l;
+    AUTO(lock_clear) struct lock l = { 0 };
     int ret = 0;
 
     lock_init(&l, output);
@@ -61,7 +61,6 @@ static int lock_main(int argc, char **argv, struct err *e)
         ret = lock_write(&l, output, e);
     if (ret == 0)
         log_info("%s lists %s", output, num_count(count, (int64_t)l.n, "file"));
-    lock_clear(&l);
     return ret;
 }
 

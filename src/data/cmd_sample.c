@@ -47,7 +47,7 @@ static void format_doc(struct buf *out, const struct sample *s,
                        const struct corpus_doc *d)
 {
     const size_t n = s->dropped ? strlen(s->dropped) : 0;
-    struct buf heading = BUF_INIT;
+    AUTO(buf_clear) struct buf heading = BUF_INIT;
 
     buf_printf(&heading, "==> %s:%lld", d->file, (long long)d->line);
     if (n > 0 && d->whole_len > n && memcmp(d->whole, s->dropped, n) == 0) {
@@ -63,7 +63,6 @@ static void format_doc(struct buf *out, const struct sample *s,
     buf_char(out, '\n');
     utf8_visible_lines(out, d->text, d->len);
     buf_str(out, "\n\n");
-    buf_clear(&heading);
 }
 
 /* Each document takes a place with the same probability (algorithm R). */
@@ -86,14 +85,13 @@ static int choose_doc(void *arg, const struct corpus_doc *d, struct err *e)
 
 static int print_sample(const struct sample *s, struct err *e)
 {
-    struct buf all = BUF_INIT;
+    AUTO(buf_clear) struct buf all = BUF_INIT;
     char n[NUM_TEXT];
     int ret;
 
     for (size_t i = 0; i < s->n; i++)
         buf_add(&all, s->doc[i].s, s->doc[i].len);
     ret = pager_text(all.s, all.len, !no_pager, e);
-    buf_clear(&all);
     if (ret == 0)
         log_info("%zu of %s%s%s", s->n, num_count(n, s->seen, "document"),
                  rule ? " dropped by " : "", rule ? rule : "");

@@ -46,12 +46,11 @@ static void add_row(struct table *t, const char *path, const char *role,
 static void add_entry(struct table *t, const char *path,
                       const struct lock_entry *l, const char *what, int *bad)
 {
-    char *role = xasprintf("%s%s%s", lock_roles[l->role], *l->source ? ":" : "",
-                           l->source);
+    AUTO_FREE char *role = xasprintf("%s%s%s", lock_roles[l->role],
+                                     *l->source ? ":" : "", l->source);
 
     add_row(t, path, role, what ? what : "same", !what);
     *bad += what != NULL;
-    free(role);
 }
 
 /* How a size and a hash differ from an entry in a lock, or NULL. */
@@ -90,14 +89,10 @@ static const struct lock_entry *find_entry(const struct lock *l,
 static int compare_locks(struct table *t, const char *path, int *bad,
                          struct err *e)
 {
-    struct lock l, old;
+    AUTO(lock_clear) struct lock l = { 0 }, old = { 0 };
 
-    if (lock_load(&l, path, e) < 0)
+    if (lock_load(&l, path, e) < 0 || lock_load(&old, against, e) < 0)
         return -1;
-    if (lock_load(&old, against, e) < 0) {
-        lock_clear(&l);
-        return -1;
-    }
     if (strcmp(l.vocabulary, old.vocabulary) != 0) {
         add_row(t, path, "vocabulary", "another content", false);
         ++*bad;
@@ -112,8 +107,6 @@ static int compare_locks(struct table *t, const char *path, int *bad,
     for (size_t i = 0; i < old.n; i++)
         if (!find_entry(&l, &old.entry[i]))
             add_entry(t, old.entry[i].path, &old.entry[i], "removed", bad);
-    lock_clear(&old);
-    lock_clear(&l);
     return 0;
 }
 
@@ -148,7 +141,7 @@ static void list_new(struct table *t, const struct lock *l)
 static int verify_lock(struct table *t, const char *path, int *bad,
                        struct err *e)
 {
-    struct lock l;
+    AUTO(lock_clear) struct lock l = { 0 };
 
     if (lock_load(&l, path, e) < 0)
         return -1;
@@ -158,15 +151,14 @@ static int verify_lock(struct table *t, const char *path, int *bad,
         ++*bad;
     }
     for (size_t i = 0; i < l.n; i++) {
-        char *file = lock_path(&l, &l.entry[i]);
-        char *real = strstr(file, "/../") ? realpath(file, NULL) : NULL;
+        AUTO_FREE char *file = lock_path(&l, &l.entry[i]);
+        AUTO_FREE char *real =
+            strstr(file, "/../") ? realpath(file, NULL) : NULL;
 
         add_entry(t, real ? real : file, &l.entry[i],
                   compare_file(file, &l.entry[i]), bad);
-        FREE(real, file);
     }
     list_new(t, &l);
-    lock_clear(&l);
     return 0;
 }
 
@@ -195,7 +187,7 @@ static int find_invalid(const struct shard *s, int64_t *at, uint32_t *bad,
 static void verify_shard(struct table *t, const char *path, int *bad)
 {
     struct err e = { 0 };
-    struct shard s = { 0 };
+    AUTO(shard_close) struct shard s = { 0 };
     uint32_t id;
     int64_t at;
 
@@ -206,7 +198,6 @@ static void verify_shard(struct table *t, const char *path, int *bad)
         log_error("%s", e.text);
         add_row(t, path, "tokens", "damaged", false);
         ++*bad;
-        shard_close(&s);
         return;
     }
     if (at >= 0) {
@@ -222,12 +213,11 @@ static void verify_shard(struct table *t, const char *path, int *bad)
         add_row(t, path, "tokens", at >= 0 ? "beyond the vocabulary" : "whole",
                 at < 0);
     }
-    shard_close(&s);
 }
 
 static int verify_main(int argc, char **argv, struct err *e)
 {
-    struct table t = TABLE_INIT("gdata.verify/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("gdata.verify/1");
     int ret = 0, bad = 0;
 
     if (argc == 0)
@@ -247,7 +237,6 @@ static int verify_main(int argc, char **argv, struct err *e)
     }
     if (ret == 0 && (table_rows(&t) > 0 || log_shows(LOG_INFO)))
         ret = table_print(&t, &style, e);
-    table_clear(&t);
     tokenizer_free(tokenizer);
     if (ret == 0 && bad)
         ret = err_set(e, ERR_INPUT, "%d file%s not as expected", bad,

@@ -99,13 +99,12 @@ static void add_link(struct catalog_links *l, char *url, const char *file,
 
 static int refuse_name(const char *name, struct err *e)
 {
-    struct buf all = BUF_INIT;
+    AUTO(buf_clear) struct buf all = BUF_INIT;
 
     for (int i = 0; i < ROWS; i++)
         if (i == 0 || strcmp(subsets[i].corpus, subsets[i - 1].corpus) != 0)
             buf_printf(&all, "%s%s", i ? ", " : "", subsets[i].corpus);
     err_set(e, ERR_USAGE, "'%s' is neither a URL nor known (%s)", name, all.s);
-    buf_clear(&all);
     return -1;
 }
 
@@ -162,7 +161,7 @@ static int add_subset(struct catalog_links *l, const struct subset *s,
     const int64_t n = s->digits ? s->n : 1;
     const int64_t last = n == 1 ? 0 : ask->last;
     const int64_t first = n == 1 ? 0 : ask->first;
-    char *from;
+    AUTO_FREE char *from = NULL;
 
     if (first < 0 || last < first || last >= n)
         return err_set(e, ERR_USAGE,
@@ -179,7 +178,6 @@ static int add_subset(struct catalog_links *l, const struct subset *s,
             url = find_in_mirror(url, mirror_length(ask->mirror));
         add_link(l, url, s->file, s->sha256);
     }
-    free(from);
     return 0;
 }
 

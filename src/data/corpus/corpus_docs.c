@@ -140,6 +140,7 @@ static int64_t count_invalid(const struct corpus_doc *d)
 
 int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
 {
+    AUTO(where_row_clear)
     struct where_row row = { .where = c->where, .text = BUF_INIT };
     int64_t text = 0, ends = 0, invalid = 0;
     int ret = 0;
@@ -156,7 +157,6 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
         find_texts(c, b);
     else if (!b->n && b->size > 0)
         ret = find_lines(c, b, &row, e);
-    where_row_clear(&row);
     if (ret < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++) {

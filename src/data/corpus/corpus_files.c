@@ -82,13 +82,11 @@ static void add_file(struct corpus_files *f, const char *name,
 /* Does a link lead to a folder that it is in, at any depth? */
 static bool leads_upwards(const char *link, const char *folder)
 {
-    char *to = realpath(link, NULL), *in = realpath(folder, NULL);
+    AUTO_FREE char *to = realpath(link, NULL), *in = realpath(folder, NULL);
     const size_t n = to ? strlen(to) : 0;
-    const bool up = to && in && strncmp(in, to, n) == 0 &&
-                    (in[n] == '/' || in[n] == '\0' || n == 1);
 
-    FREE(to, in);
-    return up;
+    return to && in && strncmp(in, to, n) == 0 &&
+           (in[n] == '/' || in[n] == '\0' || n == 1);
 }
 
 static int add_folder(struct corpus_files *f, const char *folder, int depth,
@@ -117,7 +115,7 @@ static int add_name(struct corpus_files *f, const char *folder,
 static int add_folder(struct corpus_files *f, const char *folder, int depth,
                       struct err *e)
 {
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
     int ret = 0;
 
     if (depth == DEPTH_MAX)
@@ -129,7 +127,6 @@ static int add_folder(struct corpus_files *f, const char *folder, int depth,
         if (names.name[i][0] != '.')
             ret = add_name(f, folder, path_listed(&names, i), depth, e);
     }
-    path_list_clear(&names);
     return ret;
 }
 

@@ -171,7 +171,7 @@ static int read_matrix(struct reader *r, int64_t rows, int32_t dim, float **x,
 static void make_tree(struct fasttext *f)
 {
     const int32_t n = f->labels;
-    int64_t *count = xcalloc((size_t)n * 2, sizeof *count);
+    AUTO_FREE int64_t *count = xcalloc((size_t)n * 2, sizeof *count);
     int32_t leaf = n - 1, node = n;
 
     f->branch = arena_alloc(&f->mem, (size_t)n * 2 * sizeof *f->branch);
@@ -185,7 +185,6 @@ static void make_tree(struct fasttext *f)
             f->branch[2 * (i - n) + k] = next;
             count[i] += count[next];
         }
-    free(count);
 }
 
 static int read_model(struct fasttext *f, struct reader r, struct err *e)
@@ -431,7 +430,7 @@ static struct guess search_softmax(const struct fasttext *f, float *x)
 /* The same; what is hardly probable is not visited. */
 static struct guess search_tree(const struct fasttext *f, const float *x)
 {
-    struct guess *open = xcalloc((size_t)f->labels + 1, sizeof *open);
+    AUTO_FREE struct guess *open = xcalloc((size_t)f->labels + 1, sizeof *open);
     struct guess best = { 0, -INFINITY };
 
     *open = (struct guess){ 2 * f->labels - 2, 0 };
@@ -452,7 +451,6 @@ static struct guess search_tree(const struct fasttext *f, const float *x)
             best = o;
         }
     }
-    free(open);
     return best;
 }
 
@@ -494,7 +492,7 @@ static int count_words(struct word_list *list, const struct fasttext_text *t,
 {
     const uint8_t *const mark = (const uint8_t *)text_end;
     const uint32_t mark_len = END;
-    struct words w;
+    AUTO(words_clear) struct words w = { 0 };
     int64_t left_out;
     int ret = 0;
 
@@ -515,7 +513,6 @@ static int count_words(struct word_list *list, const struct fasttext_text *t,
     }
     if (ret == 0)
         ret = words_collect(list, &w, 1, 0, &left_out, e);
-    words_clear(&w);
     return ret;
 }
 
@@ -648,7 +645,7 @@ struct fasttext *fasttext_train(const struct fasttext_conf *c,
     const size_t dim = (size_t)c->dim;
     const uint64_t stream = rng_stream(RNG_INIT, 0, 0);
     struct fasttext *f = xcalloc(1, sizeof *f);
-    struct word_list list = { .text = BUF_INIT };
+    AUTO(word_list_clear) struct word_list list = { .text = BUF_INIT };
     struct reader r;
     size_t size;
 
@@ -668,11 +665,9 @@ struct fasttext *fasttext_train(const struct fasttext_conf *c,
     for (size_t i = 0; i < size; i++)
         f->input[i] = (2 * rng_uniform(0, stream, i) - 1) / (float)dim;
     learn(f, c, t, n);
-    word_list_clear(&list);
     return f;
 
 fail:
-    word_list_clear(&list);
     fasttext_free(f);
     return NULL;
 }

@@ -70,15 +70,12 @@ static int take_value(struct json_scan *s, struct where_row *row,
 static int take_member(struct json_scan *s, struct where_row *row,
                        const char *key, size_t key_len)
 {
-    struct buf path = BUF_INIT;
-    int ret;
+    AUTO(buf_clear) struct buf path = BUF_INIT;
 
     if (!row || !row->where)
         return json_scan_skip(s);
     buf_add(&path, key, key_len);
-    ret = take_value(s, row, &path, 0);
-    buf_clear(&path);
-    return ret;
+    return take_value(s, row, &path, 0);
 }
 
 struct text {
@@ -248,8 +245,9 @@ void jsonl_write(struct buf *b, const char *text, size_t n)
 void jsonl_replace(struct buf *b, const char *line, size_t n, const char *field,
                    const char *text, size_t len)
 {
-    char *copy = xmalloc(n), *old = copy;
+    AUTO_FREE char *copy = xmalloc(n);
     struct json_scan rest = { .end = copy + n };
+    char *old = copy;
     size_t old_len, begin, end;
 
     memcpy(copy, line, n);
@@ -259,7 +257,6 @@ void jsonl_replace(struct buf *b, const char *line, size_t n, const char *field,
     memcpy(rest.at, line + begin, n - begin); /* escaped again */
     json_scan_skip(&rest);
     end = (size_t)(rest.at - copy);
-    free(copy);
     buf_add(b, line, begin);
     emit_quote(b, text, len, false);
     buf_add(b, line + end, n - end);

@@ -200,7 +200,7 @@ static int train_block(void *arg, void *place, const struct corpus_block *b,
 int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
 {
     const int n = cores_processors();
-    struct reading *r = xcalloc((size_t)n, sizeof *r);
+    AUTO_FREE struct reading *r = xcalloc((size_t)n, sizeof *r);
     struct corpus *corpus = NULL;
     int ret;
 
@@ -224,7 +224,6 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
     corpus_close(corpus);
     for (int i = 0; i < n; i++)
         hashset_clear(&r[i].found);
-    free(r);
     return ret;
 }
 

@@ -319,7 +319,7 @@ static int compare_pair(struct near *n, uint32_t doc, uint32_t earlier,
                         struct err *e)
 {
     const uint32_t x = find_root(n, doc), y = find_root(n, earlier);
-    struct set *a, *b;
+    AUTO_FREE struct set *a = NULL, *b = NULL;
     double value;
 
     if (x == y)
@@ -332,7 +332,6 @@ static int compare_pair(struct near *n, uint32_t doc, uint32_t earlier,
         log_debug("%s:%lld is similar to %s:%lld (%.4f)", a->file,
                   (long long)a->line, b->file, (long long)b->line, value);
     }
-    FREE(a, b);
     return value < 0 ? -1 : 0;
 }
 
@@ -360,7 +359,7 @@ static int pair_docs(struct near *n, struct err *e)
 
     for (int p = 0; p < PARTS && ret == 0; p++) {
         size_t count, first = 0; /* with the same key */
-        uint64_t *entry = sorted_part(n->part[p], &count, e);
+        AUTO_FREE uint64_t *entry = sorted_part(n->part[p], &count, e);
 
         if (!entry)
             return -1;
@@ -369,7 +368,6 @@ static int pair_docs(struct near *n, struct err *e)
                 first = i;
             ret = pair_doc(n, entry, first, i, e);
         }
-        free(entry);
     }
     return ret;
 }

@@ -338,7 +338,7 @@ static int run_threads(struct encode *all, struct err *e)
 {
     const struct encode_corpus_conf *const conf = all->conf;
     const size_t n = (size_t)conf->threads;
-    struct encode_worker *w = xcalloc(n, sizeof *w);
+    AUTO_FREE struct encode_worker *w = xcalloc(n, sizeof *w);
     struct piece_cache *cache = piece_cache_new(conf->tokenizer);
     const struct corpus_work work = { .find = encode_block,
                                       .write = write_block,
@@ -365,7 +365,6 @@ static int run_threads(struct encode *all, struct err *e)
             clean_clear(&w[i].rules);
     }
     piece_cache_free(cache);
-    free(w);
     return ret;
 }
 

@@ -487,7 +487,7 @@ static int open_shards(struct loader *l, struct err *e)
 
 static int check_beginnings(const struct loader *l, struct err *e)
 {
-    int32_t *ids = xmalloc(PROBE * sizeof *ids);
+    AUTO_FREE int32_t *ids = xmalloc(PROBE * sizeof *ids);
     int ret = 0;
 
     for (size_t i = 0; i < l->n && ret == 0; i++) {
@@ -495,7 +495,6 @@ static int check_beginnings(const struct loader *l, struct err *e)
 
         ret = copy_tokens(l, l->start[i], n, ids, e);
     }
-    free(ids);
     return ret;
 }
 

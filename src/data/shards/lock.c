@@ -31,12 +31,11 @@ const char *const lock_roles[LOCK_ROLES] = {
 
 void lock_init(struct lock *l, const char *path)
 {
-    char *folder = path_parent(path);
+    AUTO_FREE char *folder = path_parent(path);
 
     *l = (struct lock){ 0 };
     l->path = arena_strdup(&l->mem, path);
     l->folder = arena_strdup(&l->mem, folder);
-    free(folder);
 }
 
 void lock_clear(struct lock *l)
@@ -49,14 +48,12 @@ void lock_clear(struct lock *l)
 /* The path relative to a folder; both must exist. */
 static char *relative_path(const char *folder, const char *path)
 {
-    char *from = realpath(folder, NULL), *to = realpath(path, NULL);
+    AUTO_FREE char *from = realpath(folder, NULL), *to = realpath(path, NULL);
     struct buf b = BUF_INIT;
     size_t same = 0;
 
-    if (!from || !to) {
-        FREE(from, to);
+    if (!from || !to)
         return xstrdup(path);
-    }
     if (strcmp(from, "/") == 0)
         from[0] = '\0';
     for (size_t i = 0;; i++) { /* find the last common slash */
@@ -71,7 +68,6 @@ static char *relative_path(const char *folder, const char *path)
         if (*p == '/')
             buf_str(&b, "../");
     buf_str(&b, to + same + 1);
-    FREE(from, to);
     return buf_detach(&b);
 }
 
@@ -80,7 +76,7 @@ static int add_entry(struct lock *l, enum lock_role role, const char *path,
                      struct err *e)
 {
     struct lock_entry *entry;
-    char *relative;
+    AUTO_FREE char *relative = NULL;
 
     if (strchr(path, '\n'))
         return err_set(e, ERR_USAGE, "the name of a file has a line break: %s",
@@ -89,7 +85,6 @@ static int add_entry(struct lock *l, enum lock_role role, const char *path,
     relative = relative_path(l->folder, path);
     *entry = (struct lock_entry){ .role = role, .source = "" };
     entry->path = arena_strdup(&l->mem, relative);
-    free(relative);
     return 0;
 }
 
@@ -161,21 +156,20 @@ static int add_source(struct lock *l, const struct source_part *p,
 
 int lock_add_sources(struct lock *l, const char *sources, struct err *e)
 {
-    struct source_list list;
+    AUTO(source_list_clear) struct source_list list = { 0 };
     int ret = source_list_parse(&list, sources, e);
 
     if (ret < 0)
         return -1;
     for (size_t k = 0; k < list.sources && ret == 0; k++)
         ret = add_source(l, source_list_first(&list, k), e);
-    source_list_clear(&list);
     return ret;
 }
 
 int lock_add(struct lock *l, enum lock_role role, const char *path,
              struct err *e)
 {
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
     int ret = 0;
 
     if (!path_is_folder(path))
@@ -186,7 +180,6 @@ int lock_add(struct lock *l, enum lock_role role, const char *path,
         if (names.name[i][0] != '.' && !str_ends(names.name[i], ".lock"))
             ret = lock_add(l, role, path_listed(&names, i), e);
     }
-    path_list_clear(&names);
     return ret;
 }
 
@@ -280,7 +273,7 @@ static int load_line(struct lock *l, char *line)
 
 int lock_load(struct lock *l, const char *path, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     char *at, *next;
     int ret = buf_read_file(&text, path, LOCK_MAX, e);
 
@@ -300,7 +293,6 @@ int lock_load(struct lock *l, const char *path, struct err *e)
                           "%s:%d: expected role, SHA-256, size and path", path,
                           line);
     }
-    buf_clear(&text);
     if (ret < 0)
         lock_clear(l);
     return ret;
@@ -327,16 +319,13 @@ const struct lock_entry *lock_entry_of(const struct lock *l, const char *shard)
 {
     for (size_t i = 0; i < l->n; i++) {
         const struct lock_entry *entry = &l->entry[i];
-        char *file;
-        bool same;
+        AUTO_FREE char *file = NULL;
 
         if (entry->role != LOCK_TOKENS ||
             strcmp(path_name(entry->path), path_name(shard)) != 0)
             continue;
         file = lock_path(l, entry);
-        same = is_same_file(file, shard);
-        free(file);
-        if (same)
+        if (is_same_file(file, shard))
             return entry;
     }
     return NULL;
@@ -355,8 +344,8 @@ struct locks {
  * that name, it is an error, which callers may ignore. */
 static int load_locks(struct locks *l, const char *shard, struct err *e)
 {
-    char *folder = path_parent(shard);
-    struct path_list names = { 0 };
+    AUTO_FREE char *folder = path_parent(shard);
+    AUTO(path_list_clear) struct path_list names = { 0 };
     struct err why = { 0 };
     struct lock lock;
     int ret = 0;
@@ -373,8 +362,6 @@ static int load_locks(struct locks *l, const char *shard, struct err *e)
             ret = -1;
         }
     }
-    path_list_clear(&names);
-    free(folder);
     return ret;
 }
 
@@ -402,19 +389,17 @@ bool lock_find(struct lock *found, const char *shard)
 
 int lock_width(const char *shard, const struct tokenizer *t)
 {
-    struct lock l;
-    const int width = lock_find(&l, shard) ? shard_width(l.ids)
-                      : t                  ? shard_width(tokenizer_vocab(t))
-                                           : 0;
+    AUTO(lock_clear) struct lock l = { 0 };
 
-    lock_clear(&l);
-    return width;
+    return lock_find(&l, shard) ? shard_width(l.ids)
+           : t                  ? shard_width(tokenizer_vocab(t))
+                                : 0;
 }
 
 int lock_same_tokenizer(const char *shard, const struct tokenizer *t,
                         struct err *e)
 {
-    struct lock l;
+    AUTO(lock_clear) struct lock l = { 0 };
     int ret = 0;
 
     if (lock_find(&l, shard) && strcmp(l.vocabulary, tokenizer_hash(t)) != 0)
@@ -422,7 +407,6 @@ int lock_same_tokenizer(const char *shard, const struct tokenizer *t,
                       "%s was encoded with another tokenizer, according to %s; "
                       "if this is intended, move that file away",
                       shard, l.path);
-    lock_clear(&l);
     return ret;
 }
 
@@ -504,13 +488,13 @@ static int check_tokenizer(const struct lock *l, const char *tokenizer,
     for (size_t i = 0; i < l->n && ret == 0; i++) {
         const struct lock_entry *was = &l->entry[i];
         const char *name = path_name(was->path);
-        char *path = path_is_folder(tokenizer) ? path_join(tokenizer, name)
-                                               : xstrdup(tokenizer);
+        AUTO_FREE char *path = path_is_folder(tokenizer)
+                                   ? path_join(tokenizer, name)
+                                   : xstrdup(tokenizer);
 
         if (was->role == LOCK_TOKENIZER && strcmp(path_name(path), name) == 0 &&
             path_exists(path))
             ret = check_file(l, was, path, true, e);
-        free(path);
     }
     return ret;
 }

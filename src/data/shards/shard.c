@@ -134,8 +134,7 @@ static int read_npy(struct shard *s, struct err *e)
     const unsigned char *m = s->map;
     const size_t fixed = 10;
     size_t len, bytes;
-    char *dict;
-    int ret;
+    AUTO_FREE char *dict = NULL;
 
     if (s->size < 12)
         return err_set(e, ERR_INPUT, "%s: the NumPy header is incomplete",
@@ -149,9 +148,7 @@ static int read_npy(struct shard *s, struct err *e)
                        s->path);
     dict = xstrndup((const char *)m + fixed, len);
     s->format = SHARD_NPY;
-    ret = npy_fields(s, dict, e);
-    free(dict);
-    if (ret < 0)
+    if (npy_fields(s, dict, e) < 0)
         return -1;
     bytes = s->size - fixed - len;
     if ((uint64_t)s->n > SIZE_MAX / 4 ||

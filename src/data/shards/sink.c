@@ -71,14 +71,13 @@ static char *shard_path(const struct sink *s, int subset, int64_t number)
 static int open_shard(struct sink *s, int subset, int64_t n, struct err *e)
 {
     struct sink_shard *t = &s->shard[subset];
-    char *path = shard_path(s, subset, t->number);
+    AUTO_FREE char *path = shard_path(s, subset, t->number);
     const int got =
         shard_begin(&t->out, path, s->conf.format, s->conf.width, n, e);
 
     t->open = got == 0;
     t->n = n;
     sha256_init(&t->hash);
-    free(path);
     return got;
 }
 
@@ -98,12 +97,10 @@ static int finish_shard(struct sink *s, int subset, struct err *e)
 static int make_parent(const char *prefix, struct err *e)
 {
     const size_t n = strlen(prefix);
-    char *folder =
+    AUTO_FREE char *folder =
         n > 0 && prefix[n - 1] == '/' ? xstrdup(prefix) : path_parent(prefix);
-    const int got = path_make(folder, e);
 
-    free(folder);
-    return got;
+    return path_make(folder, e);
 }
 
 static int lock_name(struct sink_lock *l, const char *name, struct err *e)
@@ -127,14 +124,13 @@ static int lock_names(struct sink *s, struct err *e)
     int ret = lock_name(&s->lock[SUBSETS], s->conf.prefix, e);
 
     for (int i = 0; i < SUBSETS && ret == 0; i++) {
-        struct buf name = BUF_INIT;
+        AUTO(buf_clear) struct buf name = BUF_INIT;
 
         if (!s->conf.subset[i] || !*s->conf.subset[i])
             continue;
         buf_str(&name, s->conf.prefix);
         add_part(&name, s->conf.subset[i]);
         ret = lock_name(&s->lock[i], name.s, e);
-        buf_clear(&name);
     }
     return ret;
 }
@@ -206,7 +202,7 @@ static int continue_shard(struct sink *s, int subset, struct err *e)
 static int load_state(struct sink *s, struct sink_state *m, struct err *e)
 {
     char documents[NUM_TEXT], tokens[NUM_TEXT];
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int got = 0;
 
     if (!s->conf.work || !path_exists(s->state_path))
@@ -231,7 +227,6 @@ static int load_state(struct sink *s, struct sink_state *m, struct err *e)
                  s->state_path);
         memset(s->shard, 0, sizeof s->shard);
     }
-    buf_clear(&text);
     return got;
 }
 
@@ -337,14 +332,11 @@ static void remove_older(struct sink *s)
         if (!s->conf.subset[i] || (s->conf.first_shard && i != SUBSET_TRAIN))
             continue;
         for (;; k++) {
-            char *path = shard_path(s, i, k);
-            const bool was = unlink(path) == 0;
+            AUTO_FREE char *path = shard_path(s, i, k);
 
-            if (was)
-                log_warn("%s of an earlier run was removed", path);
-            free(path);
-            if (!was)
+            if (unlink(path) < 0)
                 break;
+            log_warn("%s of an earlier run was removed", path);
         }
     }
 }
@@ -356,12 +348,11 @@ int sink_close(struct sink *s, struct err *e)
             return -1;
     remove_older(s);
     if (s->conf.work) {
-        char *part = xasprintf("%s.saving.tmp", s->state_path);
+        AUTO_FREE char *part = xasprintf("%s.saving.tmp", s->state_path);
 
         if (s->has_state)
             unlink(s->state_path);
         unlink(part); /* of a run that was killed */
-        free(part);
     }
     return 0;
 }

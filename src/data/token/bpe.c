@@ -210,7 +210,7 @@ static size_t merge_piece(const struct tokenizer *t, const uint8_t *s, size_t n,
 static size_t merge_known(const struct tokenizer *t, const uint8_t *s, size_t n,
                           int32_t *out)
 {
-    uint8_t *known = xmalloc(n);
+    AUTO_FREE uint8_t *known = xmalloc(n);
     size_t left = 0, count = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -218,7 +218,6 @@ static size_t merge_known(const struct tokenizer *t, const uint8_t *s, size_t n,
             known[left++] = s[i];
     if (left > 0)
         count = merge_piece(t, known, left, out);
-    free(known);
     return count;
 }
 
@@ -414,12 +413,11 @@ static void make_pairs(struct tokenizer *t)
 {
     if (t->joined) {
         size_t n;
-        struct joined_pair *list = find_joined(t, &n);
+        AUTO_FREE struct joined_pair *list = find_joined(t, &n);
 
         alloc_pairs(t, n);
         for (size_t i = 0; i < n; i++)
             add_pair(t, list[i].left, list[i].right, list[i].rank);
-        free(list);
         return;
     }
     alloc_pairs(t, t->n_merges);
@@ -446,7 +444,7 @@ static void make_byte_ranks(struct tokenizer *t)
  */
 static bool merges_ordered(const struct tokenizer *t)
 {
-    uint32_t *made = xmalloc((size_t)t->n_ids * sizeof *made);
+    AUTO_FREE uint32_t *made = xmalloc((size_t)t->n_ids * sizeof *made);
     bool ordered = !t->joined;
 
     memset(made, 0, (size_t)t->n_ids * sizeof *made);
@@ -458,7 +456,6 @@ static bool merges_ordered(const struct tokenizer *t)
     }
     for (size_t i = 0; i < t->n_merges && ordered; i++)
         ordered = made[t->merge[i].left] <= i && made[t->merge[i].right] <= i;
-    free(made);
     return ordered;
 }
 

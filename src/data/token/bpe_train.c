@@ -191,7 +191,8 @@ static void spell_words(struct bpe_trainer *t)
 /* Count the pairs of bytes, then list the words that contain each. */
 static void list_pairs(struct bpe_trainer *t)
 {
-    uint32_t *index = xcalloc(256 * 256, sizeof *index); /* pair + 1 */
+    /* pair + 1 */
+    AUTO_FREE uint32_t *index = xcalloc(256 * 256, sizeof *index);
     size_t at = 0;
 
     for (size_t w = 0; w < t->words->n; w++) {
@@ -230,7 +231,6 @@ static void list_pairs(struct bpe_trainer *t)
             p->last = (uint32_t)w + 1;
         }
     }
-    free(index);
     for (size_t k = 0; k < t->n_pairs; k++) {
         t->pair[k].last = 0;
         heap_add(t, (uint32_t)k);
@@ -342,7 +342,7 @@ static int32_t joined_id(struct tokenizer *t, int32_t left, int32_t right,
                          struct err *e)
 {
     const uint32_t a = t->token[left].len, b = t->token[right].len;
-    uint8_t *s = xmalloc((size_t)a + b);
+    AUTO_FREE uint8_t *s = xmalloc((size_t)a + b);
     int32_t id;
 
     memcpy(s, token_text(t, left), a);
@@ -353,7 +353,6 @@ static int32_t joined_id(struct tokenizer *t, int32_t left, int32_t right,
         if (tokenizer_add(t, id, s, (size_t)a + b, e) < 0)
             id = -1;
     }
-    free(s);
     return id;
 }
 

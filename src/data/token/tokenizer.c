@@ -58,7 +58,7 @@ int32_t tokenizer_find(const struct tokenizer *t, const void *bytes, size_t n)
 
 static void grow_slots(struct tokenizer *t)
 {
-    struct token_slot *old = t->slot;
+    AUTO_FREE struct token_slot *old = t->slot;
     const size_t n = t->slot_room;
 
     t->slot_room = n ? 2 * n : 1 << 12;
@@ -73,7 +73,6 @@ static void grow_slots(struct tokenizer *t)
             k = (k + 1) & (t->slot_room - 1);
         t->slot[k] = old[i];
     }
-    free(old);
 }
 
 /* Make room for a token with this id and n bytes, and for 16 bytes that may be
@@ -172,7 +171,7 @@ int tokenizer_special(struct tokenizer *t, int64_t id, int flags,
                       const void *name, size_t n, struct err *e)
 {
     struct special s = { .flags = flags };
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int got = 0;
 
     if (t->kind == TOKENIZER_SENTENCEPIECE)
@@ -181,7 +180,6 @@ int tokenizer_special(struct tokenizer *t, int64_t id, int flags,
         buf_add(&text, name, n);
     if (!has_text(t, id, text.s, text.len) && !is_byte(t, id, name, n))
         got = store_token(t, id, text.s, text.len, e);
-    buf_clear(&text);
     if (got < 0)
         return -1;
     s.id = (int32_t)id;
@@ -262,7 +260,7 @@ static void normalize_name(const struct tokenizer *t, const struct special *s,
                            struct buf *out)
 {
     const char *name = (const char *)t->text + s->name.at;
-    struct buf composed = BUF_INIT;
+    AUTO(buf_clear) struct buf composed = BUF_INIT;
 
     if (t->nfc)
         nfc_add(&composed, name, s->name.len);
@@ -275,7 +273,6 @@ static void normalize_name(const struct tokenizer *t, const struct special *s,
     } else {
         buf_add(out, composed.s, composed.len);
     }
-    buf_clear(&composed);
 }
 
 /* Can merges make this token? */
@@ -293,7 +290,7 @@ static void make_matches(struct tokenizer *t)
 {
     const bool changes = t->nfc || t->kind == TOKENIZER_SENTENCEPIECE;
     bool all = true;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < t->n_specials; i++)
         all = all && (t->special[i].flags & SPECIAL_NORMALIZED);
@@ -311,7 +308,6 @@ static void make_matches(struct tokenizer *t)
         if (!is_ordinary(t, s->id)) /* it comes from nothing but the match */
             t->token[s->id] = s->match;
     }
-    buf_clear(&b);
 }
 
 static int check_merges(const struct tokenizer *t, struct err *e)

@@ -33,7 +33,7 @@ ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out)
  */
 static int mark_specials(struct tokenizer *t, struct err *e)
 {
-    uint8_t *made = xcalloc((size_t)t->n_ids, 1);
+    AUTO_FREE uint8_t *made = xcalloc((size_t)t->n_ids, 1);
     int got = 0;
 
     for (size_t i = 0; i < t->n_merges; i++)
@@ -42,7 +42,6 @@ static int mark_specials(struct tokenizer *t, struct err *e)
         if (t->token[id].len > 1 && !made[id])
             got = tokenizer_special(t, id, 0, token_text(t, id),
                                     t->token[id].len, e);
-    free(made);
     return got;
 }
 
@@ -113,19 +112,19 @@ int tokfile_parse_merges(struct tokenizer *t, const char *text, size_t n,
 static int read_into(struct tokenizer *t, const char *path,
                      tokfile_parse_fn *parse, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int got = buf_read_file(&text, path, FILE_MAX, e);
 
     if (got == 0 && parse(t, text.s, text.len, e) < 0)
         got = err_wrap(e, "%s", path);
-    buf_clear(&text);
     return got;
 }
 
 /* The first of these names that exists in the folder of path, or NULL. */
 static char *find_in_folder(const char *path, const char *const names[])
 {
-    char *folder = path_parent(path), *found = NULL;
+    AUTO_FREE char *folder = path_parent(path);
+    char *found = NULL;
 
     for (int i = 0; names[i] && !found; i++) {
         found = path_join(folder, names[i]);
@@ -134,7 +133,6 @@ static char *find_in_folder(const char *path, const char *const names[])
             found = NULL;
         }
     }
-    free(folder);
     return found;
 }
 
@@ -145,14 +143,13 @@ static const char *const merge_names[] = { "vocab.bpe", "merges.txt", NULL };
 static int read_parts(struct tokenizer *t, const char *path,
                       tokfile_parse_fn *parse, struct err *e)
 {
-    char *vocab = NULL;
+    AUTO_FREE char *vocab = NULL;
     int got = 0;
 
     if (parse == tokfile_parse_merges)
         vocab = find_in_folder(path, vocab_names);
     if (vocab)
         got = read_into(t, vocab, tokfile_parse_vocab, e);
-    free(vocab);
     if (got == 0)
         got = read_into(t, path, parse, e);
     if (t->pretokenizer == PRETOKENIZE_ALL)
@@ -171,15 +168,13 @@ static int read_file(struct tokenizer **out, const char *path,
     int got;
 
     if (parse == tokfile_parse_vocab) { /* the merges are in another file */
-        char *merges = find_in_folder(path, merge_names);
+        AUTO_FREE char *merges = find_in_folder(path, merge_names);
 
         if (!merges)
             return err_set(
                 e, ERR_MISSING,
                 "%s: its folder has neither vocab.bpe nor merges.txt", path);
-        got = read_file(out, merges, tokfile_parse_merges, split, e);
-        free(merges);
-        return got;
+        return read_file(out, merges, tokfile_parse_merges, split, e);
     }
     t = tokenizer_new(chars ? TOKENIZER_CHARS : TOKENIZER_BPE, split);
     got = read_parts(t, path, parse, e);
@@ -219,23 +214,17 @@ enum { IN_FOLDERS = 6 };
 static int load_folder(struct tokenizer **out, const char *folder,
                        enum pretokenizer split, struct err *e)
 {
-    struct path_list list = { 0 };
+    AUTO(path_list_clear) struct path_list list = { 0 };
 
     if (path_list(&list, folder, e) < 0)
         return -1;
     for (int i = 0; i < IN_FOLDERS; i++) {
         for (size_t k = 0; k < list.n; k++) {
-            int got;
-
-            if (!str_ends(list.name[k], readers[i].suffix))
-                continue;
-            got = read_file(out, path_listed(&list, k), readers[i].parse, split,
-                            e);
-            path_list_clear(&list);
-            return got;
+            if (str_ends(list.name[k], readers[i].suffix))
+                return read_file(out, path_listed(&list, k), readers[i].parse,
+                                 split, e);
         }
     }
-    path_list_clear(&list);
     return err_set(e, ERR_MISSING,
                    "%s holds no tokenizer: no tokenizer.json, vocab.bpe, "
                    "merges.txt, .tiktoken, meta.pkl or tokenizer.model",

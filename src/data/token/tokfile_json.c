@@ -349,7 +349,7 @@ int tokfile_parse_json(struct tokenizer *t, const char *text, size_t n,
     struct json_reader r = { .t = t, .bytes = BUF_INIT, .odd = json_object() };
     struct model_scan m = { text, BUF_INIT, 0, BUF_INIT };
     struct json_scan s;
-    json_t *o;
+    json_auto_t *o = NULL;
     int got;
 
     buf_add(&m.copy, text, n);
@@ -367,6 +367,5 @@ int tokfile_parse_json(struct tokenizer *t, const char *text, size_t n,
     buf_clear(&m.rest);
     buf_clear(&m.copy);
     json_decref(r.odd);
-    json_decref(o);
     return got;
 }

@@ -27,7 +27,7 @@ static int add_name(struct json_reader *r, const char *name, size_t n,
                     int64_t id, struct err *e)
 {
     const int byte = r->byte_fallback ? sentencepiece_byte(name, n) : -1;
-    char *text;
+    AUTO_FREE char *text = NULL;
     int ret = 0;
 
     if (byte >= 0)
@@ -42,7 +42,6 @@ static int add_name(struct json_reader *r, const char *name, size_t n,
              json_object_set_new(r->odd, text, json_integer(id)) < 0)
         ret = err_set(e, ERR_INPUT, "the name with id %lld is not text",
                       (long long)id);
-    free(text);
     return ret;
 }
 
@@ -326,7 +325,7 @@ int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
                         struct err *e)
 {
     struct json_reader r = { .t = t, .bytes = BUF_INIT, .odd = json_object() };
-    struct buf copy = BUF_INIT;
+    AUTO(buf_clear) struct buf copy = BUF_INIT;
     const char *name;
     json_t *id;
     int got;
@@ -345,7 +344,6 @@ int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
                 tokenizer_add(t, json_integer_value(id), name, strlen(name), e);
     }
     buf_clear(&r.bytes);
-    buf_clear(&copy);
     json_decref(r.odd);
     return got;
 }

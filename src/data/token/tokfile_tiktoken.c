@@ -138,8 +138,8 @@ static bool find_parts(const struct tokenizer *t, int32_t id, size_t *end,
 
 static int find_merges(struct tokenizer *t, struct err *e)
 {
-    size_t *end = xmalloc(((size_t)t->longest + 1) * sizeof *end);
-    int32_t *rank = xmalloc(((size_t)t->longest + 1) * sizeof *rank);
+    AUTO_FREE size_t *end = xmalloc(((size_t)t->longest + 1) * sizeof *end);
+    AUTO_FREE int32_t *rank = xmalloc(((size_t)t->longest + 1) * sizeof *rank);
     int got = 0;
 
     for (int32_t id = 0; id < t->n_ids && got == 0; id++) {
@@ -148,7 +148,6 @@ static int find_merges(struct tokenizer *t, struct err *e)
         if (t->token[id].len > 1 && find_parts(t, id, end, rank, part))
             got = tokenizer_merge(t, part[0], part[1], id, e);
     }
-    FREE(end, rank);
     return got;
 }
 

@@ -45,11 +45,10 @@ void tokfile_add_name(struct buf *b, const struct tokenizer *t, int32_t id)
 static void emit_name(struct emit *o, const char *key,
                       const struct tokenizer *t, int32_t id)
 {
-    struct buf name = BUF_INIT;
+    AUTO(buf_clear) struct buf name = BUF_INIT;
 
     tokfile_add_name(&name, t, id);
     emit_bytes(o, key, name.s, name.len);
-    buf_clear(&name);
 }
 
 /* The number of ids in the vocabulary.  In SentencePiece's tokenizers, a token
@@ -69,7 +68,7 @@ static int32_t vocab_size(const struct tokenizer *t)
 static void emit_vocab(struct emit *o, const struct tokenizer *t)
 {
     const int32_t n = vocab_size(t);
-    struct buf name = BUF_INIT, member = BUF_INIT;
+    AUTO(buf_clear) struct buf name = BUF_INIT, member = BUF_INIT;
 
     for (int32_t id = 0; id < n; id++) {
         const struct special *s = tokenizer_find_special(t, id);
@@ -86,8 +85,6 @@ static void emit_vocab(struct emit *o, const struct tokenizer *t)
         buf_printf(&member, ": %d", id);
         emit_raw(o, NULL, member.s); /* a name may hold NUL */
     }
-    buf_clear(&name);
-    buf_clear(&member);
 }
 
 static void emit_specials(struct emit *o, const struct tokenizer *t)
@@ -197,10 +194,9 @@ static json_t *decoder(const struct tokenizer *t)
 /* A rule, or NULL. */
 static void emit_rule(struct emit *o, const char *key, json_t *rule)
 {
-    char *text = rule ? json_dumps(rule, JSON_ENSURE_ASCII) : NULL;
+    AUTO_FREE char *text = rule ? json_dumps(rule, JSON_ENSURE_ASCII) : NULL;
 
     emit_raw(o, key, text ? text : "null");
-    free(text);
     json_decref(rule);
 }
 
@@ -376,16 +372,14 @@ static const struct form {
 static int write_file(const struct tokenizer *t, const char *folder,
                       const char *name, content_fn *content, struct err *e)
 {
-    char *path = path_join(folder, name);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path = path_join(folder, name);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int got = content(&text, t, e);
 
     if (got < 0)
         err_wrap(e, "%s", path);
     else
         got = save_bytes(path, text.s, text.len, e);
-    buf_clear(&text);
-    free(path);
     return got;
 }
 

@@ -100,7 +100,7 @@ static inline struct word_slot *find_slot(const struct words *w,
 
 static void grow(struct words *w)
 {
-    struct word_slot *old = w->slot;
+    AUTO_FREE struct word_slot *old = w->slot;
     const size_t n = w->room;
 
     w->room = n ? 2 * n : 1 << 14;
@@ -108,7 +108,6 @@ static void grow(struct words *w)
     for (size_t i = 0; i < n; i++)
         if (old[i].count > 0)
             *find_slot(w, old[i].key, view(w, &old[i]).s) = old[i];
-    free(old);
 }
 
 /* Add to the count of a word; the key of a long one needs no place yet. */
@@ -193,7 +192,7 @@ static struct word_view *sorted_views(const struct words *w)
 int words_spill(struct words *w, struct err *e)
 {
     const size_t n = w->n;
-    struct word_view *v;
+    AUTO_FREE struct word_view *v = NULL;
     FILE *fp;
 
     if (n == 0)
@@ -207,7 +206,6 @@ int words_spill(struct words *w, struct err *e)
         fwrite(&v[i].count, sizeof v[i].count, 1, fp);
         fwrite(v[i].s, 1, v[i].len, fp);
     }
-    free(v);
     if (fflush(fp) != 0 || ferror(fp)) {
         err_sys(e, "cannot write a temporary file in %s", path_temp());
         fclose(fp);
@@ -300,7 +298,7 @@ static int merge_spills(struct spill *r, size_t n, word_fn *fn, void *arg,
     for (;;) {
         struct word_view least = { NULL, 0, 0 };
         uint64_t sum = 0;
-        uint8_t *s;
+        AUTO_FREE uint8_t *s = NULL;
 
         for (size_t i = 0; i < n; i++)
             if (r[i].word.s &&
@@ -314,15 +312,12 @@ static int merge_spills(struct spill *r, size_t n, word_fn *fn, void *arg,
         for (size_t i = 0; i < n; i++) {
             if (r[i].word.s && compare_views(&r[i].word, &least) == 0) {
                 sum += r[i].word.count;
-                if (spill_next(&r[i], e) < 0) {
-                    free(s);
+                if (spill_next(&r[i], e) < 0)
                     return -1;
-                }
             }
         }
         least.count = sum;
         fn(arg, &least);
-        free(s);
     }
 }
 
@@ -366,7 +361,7 @@ static int collect_spills(struct word_list *all, struct words *w, size_t n,
 {
     struct selection c = { .least = COUNTS - 1, .all = all };
     size_t n_spills, total;
-    struct spill *r;
+    AUTO_FREE struct spill *r = NULL;
     int got = 0;
 
     for (size_t k = 0; k < n && got == 0; k++)
@@ -383,7 +378,6 @@ static int collect_spills(struct word_list *all, struct words *w, size_t n,
     *left_out = c.left_out;
     for (size_t i = 0; i < n_spills; i++)
         free(r[i].s);
-    free(r);
     return got;
 }
 
