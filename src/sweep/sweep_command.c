@@ -279,7 +279,7 @@ static void warn_unequal(const struct sweep_run *s)
 static int print_report(const struct sweep_run *s, const char *by,
                         const struct table_style *style, struct err *e)
 {
-    struct table t = TABLE_INIT("sweep.report/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("sweep.report/1");
     struct sweep_table r = { .s = s };
     int ret = find_axis(&r, by, e);
 
@@ -296,7 +296,6 @@ static int print_report(const struct sweep_run *s, const char *by,
         ret = table_print(&t, style, e);
         warn_unequal(s);
     }
-    table_clear(&t);
     FREE(r.value, r.row_of, r.first);
     return ret;
 }
@@ -505,8 +504,8 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
     const bool stopped =
         status == err_status(ERR_STOPPED) || (sig_caught() && status > 128);
     const char *id = s->sweep.cell[cell].id;
-    char *log = sweep_run_cell_path(s, cell, ".log");
-    char *why = read_last_line(log);
+    AUTO_FREE char *log = sweep_run_cell_path(s, cell, ".log");
+    AUTO_FREE char *why = read_last_line(log);
 
     if (status == 0) {
         log_info("cell %zu (%s) is done", cell, id);
@@ -517,7 +516,6 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
         log_warn("cell %zu (%s) failed with status %d: %s; see %s", cell, id,
                  status, *why ? why : "no message", log);
     }
-    FREE(why, log);
     sweep_next_ended(&r->next, cell, stopped);
     return s->program->ended ? s->program->ended(s, cell, stop_at, status, e)
                              : 0;

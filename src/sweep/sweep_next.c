@@ -144,7 +144,7 @@ static int is_worse(bool *worse, const struct sweep_next *n, size_t group,
                     size_t best, double error, struct err *e)
 {
     const struct sweep *w = &n->run->sweep;
-    const struct run_info **run =
+    AUTO_FREE const struct run_info **run =
         xcalloc(2 * w->n_cells, sizeof(struct run_info *));
     const size_t count = list_runs(n, group, run);
     const size_t others = list_runs(n, best, run + count);
@@ -155,7 +155,6 @@ static int is_worse(bool *worse, const struct sweep_next *n, size_t group,
 
     *worse = (!loss && w->goal == SWEEP_MAX ? -p.mean : p.mean) >
              paired_half(&p, error);
-    free(run);
     return ret;
 }
 
@@ -228,12 +227,11 @@ static void read_claims(struct sweep_next *n)
         struct sweep_cell *cell = &n->run->sweep.cell[c];
 
         for (int64_t r = cell->busy ? 0 : count_rungs(n); r > 0; r--) {
-            char *path = claim_path(n, c, r);
+            AUTO_FREE char *path = claim_path(n, c, r);
             struct stat st = { 0 };
 
             cell->tried = stat(path, &st) == 0 ? r : 0;
             cell->ended = st.st_size > 0;
-            free(path);
             if (cell->tried)
                 break;
         }
@@ -317,8 +315,8 @@ static int draw_group(struct sweep_next *n, struct err *e)
 {
     const struct sweep *w = &n->run->sweep;
     const size_t n_cells = w->n_cells;
-    size_t count, *seen = rank_groups(n, &count);
-    int ret;
+    size_t count;
+    AUTO_FREE size_t *seen = rank_groups(n, &count);
 
     for (size_t g = 0; g < n->n_groups; g++)
         if (!group_passed(&n->group[g]))
@@ -330,11 +328,9 @@ static int draw_group(struct sweep_next *n, struct err *e)
             c++;
         seen[i] = c;
     }
-    ret = sweep_run_draw(n->run, seen, count, e);
-    if (ret == 0)
-        ret = sweep_run_add(n->run, n_cells, e);
-    free(seen);
-    return ret;
+    return sweep_run_draw(n->run, seen, count, e) < 0
+               ? -1
+               : sweep_run_add(n->run, n_cells, e);
 }
 
 int sweep_next_choose(struct sweep_next *n, size_t *cell, struct err *e)

@@ -53,10 +53,9 @@ static int write_manifest(struct sweep_run *s, struct err *e)
 /* The files of the cells from a number on. */
 static int write_folder(struct sweep_run *s, size_t from, struct err *e)
 {
-    char *cells = path_join(s->folder, "cells");
+    AUTO_FREE char *cells = path_join(s->folder, "cells");
     int ret = path_make(cells, e);
 
-    free(cells);
     for (size_t c = from; ret == 0 && s->program->write && c < s->sweep.n_cells;
          c++)
         ret = s->program->write(s, c, e);

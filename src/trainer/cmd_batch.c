@@ -99,7 +99,7 @@ static int locate(struct part *part, size_t n, struct err *e)
         .n = sources.n,
         .field = field
     };
-    struct part **left = xcalloc(n + 1, sizeof *left);
+    AUTO_FREE struct part **left = xcalloc(n + 1, sizeof *left);
     struct corpus *corpus = NULL;
     struct corpus_block *b;
     int got = corpus_open(&corpus, &conf, e);
@@ -116,7 +116,6 @@ static int locate(struct part *part, size_t n, struct err *e)
         corpus_done(corpus, b);
     }
     corpus_close(corpus);
-    free(left);
     return got < 0 ? -1 : 0;
 }
 
@@ -201,11 +200,10 @@ enum { TEXT_SHOWN = 200 };
 static void add_text(struct table *t, const struct buf *text)
 {
     const size_t n = whole || text->len < TEXT_SHOWN ? text->len : TEXT_SHOWN;
-    struct buf clean = BUF_INIT;
+    AUTO(buf_clear) struct buf clean = BUF_INIT;
 
     utf8_clean(&clean, text->s, n);
     table_text(t, clean.s);
-    buf_clear(&clean);
 }
 
 static void add_row(struct table *t, const struct part *p)
@@ -248,8 +246,8 @@ static int print_parts(struct parts *p, struct err *e)
 static int show_batch(struct engine *eng, const struct run_info *run,
                       struct err *e)
 {
-    struct parts p = { 0 };
-    struct certify c;
+    AUTO(clear_parts) struct parts p = { 0 };
+    AUTO(certify_close) struct certify c = { 0 };
     int ret = certify_open(&c, eng, run, wanted, e);
 
     if (ret == 0 && wanted > eng->set->is.steps)
@@ -267,8 +265,6 @@ static int show_batch(struct engine *eng, const struct run_info *run,
                  c.step.loss);
         ret = print_parts(&p, e);
     }
-    clear_parts(&p);
-    certify_close(&c);
     return ret;
 }
 
@@ -353,8 +349,8 @@ static int fill_spikes(struct table *t, const struct run_info *run,
 
 static int show_spikes(const char *word, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrain.spikes/1");
-    struct runs runs = { 0 };
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrain.spikes/1");
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = recorded_run_find(&runs, &recorded, word, e);
 
     if (ret == 0)
@@ -363,8 +359,6 @@ static int show_spikes(const char *word, struct err *e)
         ret = table_print(&t, &style, e);
     if (ret == 0 && table_rows(&t) == 0)
         log_info("%s has no spikes", runs.run->name);
-    table_clear(&t);
-    runs_free(&runs);
     free(recorded.sets.item);
     return ret;
 }

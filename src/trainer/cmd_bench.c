@@ -85,7 +85,7 @@ static int run_step(struct engine *eng, int64_t step, struct err *e)
 
 static int time_steps(struct engine *eng, struct table *t, struct err *e)
 {
-    double *ms = xcalloc((size_t)steps, sizeof *ms);
+    AUTO_FREE double *ms = xcalloc((size_t)steps, sizeof *ms);
     const double tokens = (double)eng->set->is.tokens_per_step;
     const double flops = gpt_flops_per_token(&eng->gpt) * tokens;
     const double peak = measure_large_product(&eng->dev, eng->gpt.graph.type);
@@ -113,7 +113,6 @@ static int time_steps(struct engine *eng, struct table *t, struct err *e)
         table_bytes(t, eng->dev.memory.total ? (int64_t)eng->dev.memory.reserved
                                              : (int64_t)usage.ru_maxrss * 1024);
     }
-    free(ms);
     return ret;
 }
 
@@ -308,7 +307,7 @@ static int timeline_write(const struct timeline *t, const char *path,
 {
     const double zero = t->n > 0 ? t->slice[0].start : 0;
     struct save s = { 0 };
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct emit o = { .b = &b, .no_indent = true };
     char name[32];
 
@@ -333,7 +332,6 @@ static int timeline_write(const struct timeline *t, const char *path,
     emit_object_end(&o);
     emit_newline(&o);
     fwrite(b.s, 1, b.len, s.fp);
-    buf_clear(&b);
     return save_commit(&s, e);
 }
 
@@ -511,7 +509,7 @@ static void add_operations(struct table *t, const struct profile *p,
 
 static int time_operations(struct engine *eng, struct table *t, struct err *e)
 {
-    struct timeline timeline = { 0 };
+    AUTO(timeline_clear) struct timeline timeline = { 0 };
     struct profile p = { .timeline = timeline_file ? &timeline : NULL };
     int ret;
 
@@ -526,7 +524,6 @@ static int time_operations(struct engine *eng, struct table *t, struct err *e)
         add_operations(t, &p, &eng->dev, eng->gpt.graph.type);
     if (ret == 0 && p.timeline)
         ret = timeline_write(&timeline, timeline_file, e);
-    timeline_clear(&timeline);
     free(p.all.work);
     return ret;
 }
@@ -534,8 +531,8 @@ static int time_operations(struct engine *eng, struct table *t, struct err *e)
 static int bench_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.bench/1");
-    struct settings s = { 0 };
-    struct engine eng = { 0 };
+    AUTO(settings_clear) struct settings s = { 0 };
+    AUTO(engine_close) struct engine eng = { 0 };
     int ret;
 
     if (argc > 1)
@@ -552,8 +549,6 @@ static int bench_main(int argc, char **argv, struct err *e)
         ret = (timeline_file || profile ? time_operations : time_steps)(&eng,
                                                                         &t, e);
     ret = table_finish(&t, ret, &style, e);
-    engine_close(&eng);
-    settings_clear(&s);
     free(sets.item);
     return ret;
 }

@@ -178,14 +178,13 @@ static enum bisect_place place_of(const struct bisect_row *r, int64_t step)
 static void add_part(struct bisect *b)
 {
     const struct bisect_row *r = b->row[0];
-    char *place = xasprintf("step %" PRId64 "%s%s: %s, %s", r->step,
-                            *r->micro ? ", micro-batch " : "", r->micro,
-                            r->operation, r->tensor);
+    AUTO_FREE char *place = xasprintf("step %" PRId64 "%s%s: %s, %s", r->step,
+                                      *r->micro ? ", micro-batch " : "",
+                                      r->micro, r->operation, r->tensor);
 
     log_info("they diverge at %s", place);
     table_text(&b->table, "diverge at");
     table_text(&b->table, place);
-    free(place);
     for (int i = 0; i < 2; i++)
         table_printf(&b->table, "%.8s", b->row[i]->hash);
     if (*r->size)
@@ -271,9 +270,9 @@ static const char *check_checkpoint(const struct bisect *b, int i)
 {
     const struct run_info *run = b->of[i].run;
     struct checkpoint_sums then, now;
-    char *folder =
+    AUTO_FREE char *folder =
         certify_folder(run_info_param(run, "checkpoint.folder"), run);
-    char *path = xasprintf("%s/step-%08" PRId64, folder, b->same);
+    AUTO_FREE char *path = xasprintf("%s/step-%08" PRId64, folder, b->same);
     const char *word = "as written";
 
     if (checkpoint_sums_find(run->artifacts, b->same, &then, ERR_IGNORED) < 0 ||
@@ -282,7 +281,6 @@ static const char *check_checkpoint(const struct bisect *b, int i)
     else if (strcmp(then.model, now.model) != 0 ||
              strcmp(then.optim, now.optim) != 0)
         word = "changed since";
-    FREE(path, folder);
     return word;
 }
 

@@ -211,7 +211,7 @@ static int check_all(struct table *t, struct settings *s, struct err *e)
 
 static int check_main(struct err *e)
 {
-    struct table t = TABLE_INIT("gtrain.devices.check/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrain.devices.check/1");
     struct settings *s = xcalloc(1, sizeof *s);
     int ret = settings_load(s, config, sets.item, sets.n, e);
 
@@ -227,7 +227,6 @@ static int check_main(struct err *e)
             ret = -1;
         }
     }
-    table_clear(&t);
     settings_clear(s);
     FREE(s, sets.item);
     return ret;
@@ -251,7 +250,7 @@ static bool tell_library(const char *name)
     };
     struct version_api api = { 0 };
     int version = 0;
-    char *path;
+    AUTO_FREE char *path = NULL;
 
     /* A build without GPUs uses what another program has opened. */
     if (dev_types[1] && dl_load(&api, symbols, name, ERR_IGNORED) < 0)
@@ -268,7 +267,6 @@ static bool tell_library(const char *name)
                  version / 100 % 100, version % 100);
     else
         log_info("%s", path);
-    free(path);
     return true;
 }
 

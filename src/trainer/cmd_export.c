@@ -33,7 +33,7 @@ static const struct opt export_opts[] = {
 static int write_model(struct engine *eng, struct err *e)
 {
     const size_t n = (size_t)eng->gpt.graph.count;
-    float *weights = mem_alloc(n, sizeof *weights, "weights", e);
+    AUTO_FREE float *weights = mem_alloc(n, sizeof *weights, "weights", e);
     convert_write_fn *const writer = format == CONVERT_HF ? convert_write_hf
                                      : format < CONVERT_GGUF
                                          ? convert_write_llmc
@@ -49,7 +49,6 @@ static int write_model(struct engine *eng, struct err *e)
         ret = writer(eng, weights, (enum convert_format)format, output, e);
     if (ret == 0)
         log_info("wrote %s", output);
-    free(weights);
     return ret;
 }
 

@@ -74,7 +74,7 @@ static int set_context(struct settings *s, struct err *e)
 
 static int load_settings(struct settings *s, const char *path, struct err *e)
 {
-    struct buf lines = BUF_INIT;
+    AUTO(buf_clear) struct buf lines = BUF_INIT;
     int ret = settings_load(s, NULL, NULL, 0, e);
 
     if (ret == 0)
@@ -90,7 +90,6 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
     if (ret == 0)
         ret =
             conf_put_int(&s->conf, "train.micro_batch", 1, "gtrain import", e);
-    buf_clear(&lines);
     return ret;
 }
 
@@ -109,7 +108,7 @@ static void warn_nonfinite(const struct graph *g, const float *weights)
 static int read_weights(struct engine *eng, const char *path, struct err *e)
 {
     const size_t n = (size_t)eng->gpt.graph.count;
-    float *weights = mem_alloc(n, sizeof *weights, "weights", e);
+    AUTO_FREE float *weights = mem_alloc(n, sizeof *weights, "weights", e);
     int ret;
 
     if (!weights)
@@ -121,29 +120,27 @@ static int read_weights(struct engine *eng, const char *path, struct err *e)
         eng->dev.type->put(&eng->dev, eng->gpt.graph.weights.data, weights,
                            n * sizeof *weights);
     }
-    free(weights);
     return ret;
 }
 
 static int write_checkpoint(struct engine *eng, struct save_folder *to,
                             struct err *e)
 {
-    struct checkpoint_copy snap = { 0 };
+    AUTO(checkpoint_copy_clear) struct checkpoint_copy snap = { 0 };
     int ret = checkpoint_copy_take(&snap, eng, "", e);
 
     if (ret == 0)
         ret = checkpoint_write(&snap, to->folder, e);
     if (ret == 0)
         ret = save_folder_commit(to, e);
-    checkpoint_copy_clear(&snap);
     return ret;
 }
 
 static int import_main(int argc, char **argv, struct err *e)
 {
-    struct settings s = { 0 };
-    struct engine eng = { 0 };
-    struct save_folder to = { 0 };
+    AUTO(settings_clear) struct settings s = { 0 };
+    AUTO(engine_close) struct engine eng = { 0 };
+    AUTO(save_folder_abandon) struct save_folder to = { 0 };
     char n[NUM_TEXT];
     int ret;
 
@@ -166,9 +163,6 @@ static int import_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         log_info("wrote %s: %s parameters", output,
                  num_comma(n, s.is.parameters));
-    save_folder_abandon(&to);
-    engine_close(&eng);
-    settings_clear(&s);
     return ret;
 }
 

@@ -123,14 +123,13 @@ static int measure_text(struct setup *s, struct err *e)
 /* Training reaches about half the rate of one large product. */
 static int measure_machine(struct setup *s, struct err *e)
 {
-    struct dev dev = { 0 };
+    AUTO(dev_close) struct dev dev = { 0 };
 
     if (dev_open(&dev, "auto", e) < 0)
         return -1;
     s->on_gpu = dev.type != &cpu_dev;
     s->rate = 0.5 * measure_large_product(&dev, s->on_gpu ? DT_BF16 : DT_F32) *
               (s->on_gpu ? (double)ranks : 1);
-    dev_close(&dev);
     return 0;
 }
 
@@ -174,7 +173,7 @@ static void choose_shape(struct setup *s)
 static int check_disk(const struct setup *s, struct err *e)
 {
     const double need = 3 * epoch(s) + 48 * s->parameters + 1e6;
-    char *const folder = path_parent(s->ini);
+    AUTO_FREE char *folder = path_parent(s->ini);
     char size[2][NUM_TEXT];
     struct statvfs fs;
     int ret = 0;
@@ -188,7 +187,6 @@ static int check_disk(const struct setup *s, struct err *e)
             folder,
             num_bytes(size[0], (double)fs.f_bavail * (double)fs.f_frsize),
             num_bytes(size[1], need));
-    free(folder);
     return ret;
 }
 
@@ -244,18 +242,17 @@ static int write_settings(const struct setup *s, struct err *e)
 /* Print a command as a shell would take it. */
 static void print_command(const char *const *argv)
 {
-    struct buf line = BUF_INIT;
+    AUTO(buf_clear) struct buf line = BUF_INIT;
 
     for (; *argv; argv++)
         buf_shell_option(&line, "", *argv);
     pager_print(ERR_IGNORED, "$%s\n", line.s);
     fflush(stdout);
-    buf_clear(&line);
 }
 
 static int run_command(const char *const *argv, struct err *e)
 {
-    char *const program = spawn_find(argv[0], e);
+    AUTO_FREE char *program = spawn_find(argv[0], e);
     struct spawn s = { 0 };
     const char *words[32] = { program };
     int ret = -1;
@@ -266,7 +263,6 @@ static int run_command(const char *const *argv, struct err *e)
         print_command(argv);
         ret = spawn_run(words, &s, e);
     }
-    free(program);
     return ret;
 }
 
@@ -302,9 +298,9 @@ static int read_text(const struct setup *s, const char *const *command,
 
 static int prepare(struct setup *s, struct err *e)
 {
-    char *const tok = path_join(s->data, "tok");
-    char *const prefix = path_join(s->data, "text");
-    char *const vocab = xasprintf("%d", s->vocab);
+    AUTO_FREE char *tok = path_join(s->data, "tok");
+    AUTO_FREE char *prefix = path_join(s->data, "text");
+    AUTO_FREE char *vocab = xasprintf("%d", s->vocab);
     const char *const bpe[] = { "gdata", "bpe", "--vocab", vocab,
                                 "-o",    tok,   NULL };
     const char *const encode[] = { "gdata", "encode", "-T",      tok,
@@ -318,7 +314,6 @@ static int prepare(struct setup *s, struct err *e)
         ret = read_text(s, encode, e);
     if (ret == 0)
         ret = write_settings(s, e);
-    FREE(tok, prefix, vocab);
     return ret;
 }
 
@@ -337,39 +332,32 @@ static int start_training(const struct setup *s, struct err *e)
     const char *const how = ranks == 1  ? NULL
                             : s->on_gpu ? "--gpus"
                                         : "--ranks";
-    char *const count = xasprintf("%ld", ranks);
+    AUTO_FREE char *count = xasprintf("%ld", ranks);
     const char *const argv[] = {
         "gtrain", "--config", s->ini, how, count, NULL
     };
     const char *const plot[] = { "gplot", "loss", "@latest", NULL };
     const char *const sample[] = { "gtrain", "sample", "--tokens", "150",
                                    NULL };
-    struct buf ini = BUF_INIT;
-    int ret;
+    AUTO(buf_clear) struct buf ini = BUF_INIT;
 
     print_command(argv);
-    if (only_prepare) {
-        free(count);
+    if (only_prepare)
         return 0;
-    }
     /* a terminal and its signals are passed on as to several ranks */
-    ret = local_ranks_run((char *const *)(const void *)argv, (int)ranks, e);
-    free(count);
-    if (ret < 0)
+    if (local_ranks_run((char *const *)(const void *)argv, (int)ranks, e) < 0)
         return -1;
     printf("\n");
     show(plot);
     show(sample);
     buf_shell_short(&ini, s->ini);
-    ret = pager_print(
+    return pager_print(
         e,
         "Next:\n"
         "  gtrain sample --prompt 'The '    more text from the model\n"
         "  gtrack ls                        all runs\n"
         "  gtrain --config %-16s train again, after you changed it\n",
         ini.s);
-    buf_clear(&ini);
-    return ret;
 }
 
 /* ---- the text ---------------------------------------------------------- */
@@ -412,7 +400,7 @@ static int save_text_of(struct setup *s, const char *file, struct err *e)
 /* "texts/alice.txt" is called alice. */
 static char *name_of(const char *text)
 {
-    char *const path = xstrdup(text);
+    AUTO_FREE char *path = xstrdup(text);
     char *name, *dot;
 
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
@@ -423,7 +411,6 @@ static char *name_of(const char *text)
         *dot = '\0';
     for (char *p = name; (p = strpbrk(p, not_in_names));)
         *p = '_';
-    free(path);
     return name;
 }
 
@@ -467,7 +454,7 @@ static int init_setup(struct setup *s, const char *file, struct err *e)
 static int init_main(int argc, char **argv, struct err *e)
 {
     const struct catalog_query q = { .name = argv[0] };
-    struct catalog_links links = { 0 };
+    AUTO(catalog_links_clear) struct catalog_links links = { 0 };
     struct setup s = { 0 };
     const char *file = NULL; /* of a text that is not on the disk */
     char *name;
@@ -498,7 +485,6 @@ static int init_main(int argc, char **argv, struct err *e)
     s.data = xasprintf("%s-data", name);
     s.ini = xasprintf("%s.ini", name);
     ret = init_setup(&s, file, e);
-    catalog_links_clear(&links);
     FREE(s.text, s.max_bad, s.data, s.ini, name);
     return ret;
 }

@@ -219,7 +219,7 @@ static void list_epochs(struct plan_model *p, const struct mixture *m,
 static int count_epochs(struct plan_model *p, struct err *e)
 {
     const struct settings *s = p->set;
-    struct engine_data d = { 0 };
+    AUTO(engine_data_close) struct engine_data d = { 0 };
     struct err why = { 0 };
     int ret = 0;
 
@@ -239,7 +239,6 @@ static int count_epochs(struct plan_model *p, struct err *e)
             log_info("the epochs are not known: %s", why.text);
         ret = why.kind == ERR_MISSING ? 0 : ret;
     }
-    engine_data_close(&d);
     return ret;
 }
 
@@ -274,7 +273,7 @@ static int load_file(struct models *m, const char *path, const char *name,
 /* The cells of a sweep, by their names. */
 static int load_cells(struct models *m, const char *path, struct err *e)
 {
-    struct sweep w;
+    AUTO(sweep_clear) struct sweep w = { 0 };
     int ret;
 
     how.models = "cell";
@@ -297,7 +296,6 @@ static int load_cells(struct models *m, const char *path, struct err *e)
         if (ret == 0)
             ret = build_model(m, e);
     }
-    sweep_clear(&w);
     return ret;
 }
 
@@ -318,7 +316,7 @@ static int load_variant(struct models *m, const char *path, const char *name,
 static int load_presets(struct models *m, struct err *e)
 {
     const char *const *word;
-    struct settings none;
+    AUTO(settings_clear) struct settings none = { 0 };
     int ret = settings_begin(&none, NULL, e);
 
     how.models = "preset";
@@ -327,7 +325,6 @@ static int load_presets(struct models *m, struct err *e)
     while (ret == 0 && *++word) /* the first one is "none" */
         ret = load_variant(m, config, *word,
                            xasprintf("model.preset=%s", *word), e);
-    settings_clear(&none);
     return ret;
 }
 
@@ -335,7 +332,7 @@ static int load_presets(struct models *m, struct err *e)
 static int load_ladder(struct models *m, const char *path, struct err *e)
 {
     enum { MOST = 6 };
-    struct settings top;
+    AUTO(settings_clear) struct settings top = { 0 };
     int64_t depth, step;
     int ret = settings_load(&top, path, sets.item, sets.n, e);
 
@@ -345,7 +342,6 @@ static int load_ladder(struct models *m, const char *path, struct err *e)
                       "recipe.depth");
     depth = ret == 0 ? top.model.layers : 0;
     step = (depth + MOST - 1) / MOST;
-    settings_clear(&top);
     how.models = "depth";
     only = only == PLAN_ALL ? PLAN_CELLS : only;
     for (int64_t i = MOST; ret == 0 && i-- > 0;) {

@@ -68,12 +68,12 @@ static char *find_existing(const char *path)
 static void check_place(struct rehearsal *r, const char *what, const char *path,
                         int64_t bytes, bool lasting)
 {
-    char *at = find_existing(path);
+    AUTO_FREE char *at = find_existing(path);
     char free_text[NUM_TEXT], need[NUM_TEXT];
     struct statfs fs = { 0 };
     const bool known = statfs(at, &fs) == 0;
     const double room = (double)fs.f_bavail * (double)fs.f_bsize;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     bool good = false;
 
     num_bytes(free_text, room);
@@ -100,8 +100,6 @@ static void check_place(struct rehearsal *r, const char *what, const char *path,
     else if (good)
         buf_printf(&text, "%s has %s free", at, free_text);
     rehearsal_result(r, what, good ? "passed" : "failed", text.s);
-    buf_clear(&text);
-    free(at);
 }
 
 /* ---- job scripts ------------------------------------------------------ */
@@ -118,12 +116,11 @@ static int write_programs(const char *folder, struct err *e)
     int ret = path_make(folder, e);
 
     for (size_t i = 0; i < sizeof names / sizeof names[0] && ret == 0; i++) {
-        char *path = path_join(folder, names[i]);
+        AUTO_FREE char *path = path_join(folder, names[i]);
 
         ret = save_text(path, text, e);
         if (ret == 0 && chmod(path, 0755) < 0)
             ret = err_sys(e, "cannot make %s executable", path);
-        free(path);
     }
     return ret;
 }
@@ -131,12 +128,13 @@ static int write_programs(const char *folder, struct err *e)
 /* Run the script, and read what it has called. */
 static int call_script(const char *folder, struct buf *calls, struct err *e)
 {
-    char *bin = path_join(folder, "bin"), *list = path_join(folder, "calls");
-    char *record = xasprintf("GTRAIN_REHEARSAL=%s", list);
-    char *path = xasprintf("PATH=%s:%s", bin, getenv("PATH"));
+    AUTO_FREE char *bin = path_join(folder, "bin");
+    AUTO_FREE char *list = path_join(folder, "calls");
+    AUTO_FREE char *record = xasprintf("GTRAIN_REHEARSAL=%s", list);
+    AUTO_FREE char *path = xasprintf("PATH=%s:%s", bin, getenv("PATH"));
     const char *const argv[] = { "env",  record, path, "SLURM_JOB_ID=1",
                                  "bash", script, NULL };
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
     struct spawn s = { .out = &out, .quiet = true, .secs = 60 };
     struct err ended = { 0 };
     int ret = write_programs(bin, e);
@@ -146,8 +144,6 @@ static int call_script(const char *folder, struct buf *calls, struct err *e)
     if (ret == 0 && buf_read_file(calls, list, 1 << 20, e) < 0)
         ret = err_set(e, ERR_INPUT, "%s starts no training: %s", script,
                       ended.text);
-    buf_clear(&out);
-    FREE(bin, list, record, path);
     return ret;
 }
 
@@ -168,18 +164,16 @@ static double read_limit(const char *text)
 static int time_checkpoint(const char *folder, int64_t bytes, double *secs,
                            struct err *e)
 {
-    char *path = path_join(folder, "speed");
+    AUTO_FREE char *path = path_join(folder, "speed");
     const double began = clock_mono();
-    struct buf some = BUF_INIT;
+    AUTO(buf_clear) struct buf some = BUF_INIT;
     int ret;
 
     for (int i = 0; i < 1 << 19; i++) /* 16 MiB */
         buf_str(&some, "0123456789abcdef0123456789ABCDEF");
     ret = save_bytes(path, some.s, some.len, e);
     *secs = (clock_mono() - began) * (double)bytes / (double)some.len;
-    buf_clear(&some);
     unlink(path);
-    free(path);
     return ret;
 }
 
@@ -222,8 +216,8 @@ static int check_times(const char *source, const char *folder, int64_t bytes,
  */
 static void check_script(struct rehearsal *r, int64_t bytes)
 {
-    char *full = realpath(r->store, NULL);
-    struct buf source = BUF_INIT, calls = BUF_INIT;
+    AUTO_FREE char *full = realpath(r->store, NULL);
+    AUTO(buf_clear) struct buf source = BUF_INIT, calls = BUF_INIT;
     struct err e = { 0 };
     int ret = buf_read_file(&source, script, 1 << 20, &e);
 
@@ -243,9 +237,6 @@ static void check_script(struct rehearsal *r, int64_t bytes)
         ret = check_times(source.s, r->checkpoints, bytes, &e);
     rehearsal_result(r, "script", ret < 0 ? "failed" : "passed",
                      ret < 0 ? e.text : "it resumes, and queues the job again");
-    buf_clear(&source);
-    buf_clear(&calls);
-    free(full);
 }
 
 /* ---- before the first scene ------------------------------------------- */
@@ -293,15 +284,14 @@ static int64_t checkpoint_bytes(const struct settings *s)
 
 static int check_settings(struct rehearsal *r, struct err *e)
 {
-    struct engine_check seen = { .scans = true };
-    char *replaced = NULL;
+    AUTO(engine_check_clear) struct engine_check seen = { .scans = true };
+    AUTO_FREE char *replaced = NULL;
     int ret = settings_load(&r->set, r->config, sets.item, sets.n, e);
 
     if (ret == 0) {
         replaced = replace_device(r);
         ret = engine_check(&seen, &r->set, (int)ranks, e);
     }
-    engine_check_clear(&seen);
     rehearsal_result(r, "settings", ret < 0 ? "failed" : "passed",
                      ret < 0 ? e->text
                              : "the files that they name can be read, and the "
@@ -309,7 +299,6 @@ static int check_settings(struct rehearsal *r, struct err *e)
     if (ret == 0)
         rehearsal_result(r, "device", replaced ? "skipped" : "passed",
                          replaced ? replaced : r->set.train.device);
-    free(replaced);
     return ret;
 }
 
@@ -317,7 +306,8 @@ static int make_folders(struct rehearsal *r, struct err *e)
 {
     const struct settings *s = &r->set;
     const char *to = *s->checkpoint.folder ? s->checkpoint.folder : s->run.root;
-    char *kept = find_existing(to), *root = find_existing(s->run.root);
+    AUTO_FREE char *kept = find_existing(to);
+    AUTO_FREE char *root = find_existing(s->run.root);
     char word[RANDOM_WORD];
     int ret;
 
@@ -328,7 +318,6 @@ static int make_folders(struct rehearsal *r, struct err *e)
     ret = path_make(r->store, e);
     if (ret == 0)
         ret = path_make(r->checkpoints, e);
-    FREE(kept, root);
     return ret;
 }
 

@@ -75,16 +75,15 @@ static const char handover[] = "GTRAIN_HANDOVER";
 static bool has_beginning(const struct run_info *run, int64_t begins,
                           int64_t first)
 {
-    char *folder =
+    AUTO_FREE char *folder =
         certify_folder(run_info_param(run, "checkpoint.folder"), run);
     struct err none = { 0 };
-    char *path = NULL;
+    AUTO_FREE char *path = NULL;
     bool has = begins == 0 || trace || getenv(handover) ||
                (spans.n > 0 && spans.item[spans.n - 1].last >= begins - 1);
 
     if (!has && checkpoint_newest(folder, first - 1, &path, &none) == 0 && path)
         has = checkpoint_step(path_name(path)) >= begins - 1;
-    FREE(path, folder);
     return has;
 }
 
@@ -255,8 +254,8 @@ static void list_others(const struct run_info *run, bool rounded, struct buf *b)
                                            "train/tokens" };
     static const char *const artifacts[] = { "documents", "samples" };
     static const char before[] = "; not computed again: ";
-    char *id = xstrdup(run->id);
-    struct runs runs = { 0 };
+    AUTO_FREE char *id = xstrdup(run->id);
+    AUTO(runs_free) struct runs runs = { 0 };
     struct err e = { 0 };
 
     if (runs_load_ids(&runs, recorded.root, &id, 1, LOAD_DELETED, &e) < 0)
@@ -276,8 +275,6 @@ static void list_others(const struct run_info *run, bool rounded, struct buf *b)
     for (int i = 0; i < (rounded ? 2 : 1); i++)
         if (path_has(run->artifacts, artifacts[i]))
             buf_printf(b, "%s%s", b->len ? ", " : before, artifacts[i]);
-    runs_free(&runs);
-    free(id);
 }
 
 /* The row whose result begins so, or NULL. */
@@ -297,7 +294,7 @@ static int judge(const struct run_info *run, struct err *e)
                             *unknown = find_result("cannot tell"),
                             *other = find_result("equal up to");
     int64_t numbers = 0, states = 0;
-    struct buf others = BUF_INIT;
+    AUTO(buf_clear) struct buf others = BUF_INIT;
     char n[NUM_TEXT], m[NUM_TEXT];
 
     if (table_print(&results, &style, e) < 0)
@@ -324,7 +321,6 @@ static int judge(const struct run_info *run, struct err *e)
     else
         log_info("%s: certified: %s and %s are equal to the last bit%s",
                  run->name, n, m, others.s);
-    buf_clear(&others);
     return 0;
 }
 
@@ -381,19 +377,18 @@ static int replay_spans(struct certify *c, struct err *e)
 static int trace_span(struct certify *c, struct err *e)
 {
     const struct span s = spans.item[0];
-    struct table t = TABLE_INIT("gtrain.trace/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrain.trace/1");
     int ret = trace_steps(&t, c, s.first, s.last, (enum trace_kind)trace, e);
 
     if (ret == 0 && c->engine->coll.rank == 0)
         ret = table_print(&t, &style, e);
-    table_clear(&t);
     return ret;
 }
 
 static int replay_job(struct engine *eng, const struct run_info *run,
                       struct err *e)
 {
-    struct certify c;
+    AUTO(certify_close) struct certify c = { 0 };
     int ret = certify_open(&c, eng, run, spans.item[0].first, e);
 
     if (ret < 0)
@@ -402,7 +397,6 @@ static int replay_job(struct engine *eng, const struct run_info *run,
         ret = trace_span(&c, e);
     else
         ret = certify_points(&c, e) < 0 ? -1 : replay_spans(&c, e);
-    certify_close(&c);
     return ret;
 }
 
@@ -452,14 +446,13 @@ static void add_options(struct path_list *argv, const struct run_info *run)
 /* The last line of what it said is its error. */
 static void tell_error(const struct spawn *s, struct err *e)
 {
-    char *line = spawn_last_line(s->words, "gtrain");
+    AUTO_FREE char *line = spawn_last_line(s->words, "gtrain");
 
     err_set(e,
             s->status == err_status(ERR_MISSING) ? ERR_MISSING
             : s->status == err_status(ERR_USAGE) ? ERR_USAGE
                                                  : ERR_INPUT,
             "%s", line);
-    free(line);
 }
 
 /* Replay the spans from i on that are of one kind; returns their number.
@@ -469,8 +462,8 @@ static size_t replay_alike(const struct run_info *run, const char *program,
 {
     const int64_t begins = spans.item[i].begins;
     const size_t rows = table_rows(&results);
-    struct path_list argv = { 0 };
-    struct buf list = BUF_INIT, out = BUF_INIT, said = BUF_INIT;
+    AUTO(path_list_clear) struct path_list argv = { 0 };
+    AUTO(buf_clear) struct buf list = BUF_INIT, out = BUF_INIT, said = BUF_INIT;
     struct spawn s = { .out = &out, .words = &said };
     size_t n = 0;
     int ret;
@@ -487,17 +480,13 @@ static size_t replay_alike(const struct run_info *run, const char *program,
         tell_error(&s, e);
     if (out.len && read_rows(out.s, e) == 0 && table_rows(&results) > rows)
         *e = (struct err){ 0 };
-    path_list_clear(&argv);
-    buf_clear(&list);
-    buf_clear(&out);
-    buf_clear(&said);
     return n;
 }
 
 static int replay_each(const struct run_info *run, struct err *e)
 {
-    char *folder = xasprintf("%s/gtrain-XXXXXX", path_temp());
-    char *program = spawn_find("gtrain", e);
+    AUTO_FREE char *folder = xasprintf("%s/gtrain-XXXXXX", path_temp());
+    AUTO_FREE char *program = spawn_find("gtrain", e);
 
     if (program && !mkdtemp(folder))
         err_sys(e, "cannot create %s", folder);
@@ -510,7 +499,6 @@ static int replay_each(const struct run_info *run, struct err *e)
         judge(run, e);
     table_clear(&results);
     path_remove(folder, ERR_IGNORED);
-    FREE(folder, program);
     return e->kind == ERR_NONE ? 0 : -1;
 }
 
@@ -528,14 +516,13 @@ static bool needs_processes(const struct run_info *run)
 
 static int replay_run(const struct run_info *run, struct err *e)
 {
-    struct series loss = { 0 };
+    AUTO(series_free) struct series loss = { 0 };
     int ret = series_load(&loss, run, "train/loss", 0, e);
 
     if (ret < 0)
         err_wrap(e, "cannot replay %s", run->name);
     else
         ret = choose_spans(run, &loss, e);
-    series_free(&loss);
     if (ret < 0)
         return -1;
     recorded.step = spans.item[0].first;
@@ -551,7 +538,7 @@ static int replay_run(const struct run_info *run, struct err *e)
 
 static int replay_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret;
 
     if (argc > 1)
@@ -559,7 +546,6 @@ static int replay_main(int argc, char **argv, struct err *e)
     ret = recorded_run_find(&runs, &recorded, argc > 0 ? argv[0] : NULL, e);
     if (ret == 0)
         ret = replay_run(&runs.run[0], e);
-    runs_free(&runs);
     FREE(recorded.sets.item, spans.item);
     return ret;
 }

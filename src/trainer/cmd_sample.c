@@ -85,7 +85,7 @@ static void add_prompt(struct prompts *p, const char *text)
 static int read_prompts(struct prompts *p, const char *path, struct err *e)
 {
     FILE *fp = fopen(path, "re");
-    char *line = NULL;
+    AUTO_FREE char *line = NULL;
     size_t room = 0;
     ssize_t n;
     int ret = 0;
@@ -102,7 +102,6 @@ static int read_prompts(struct prompts *p, const char *path, struct err *e)
         ret = err_sys(e, "cannot read %s", path);
     else if (!p->n)
         ret = err_set(e, ERR_INPUT, "%s contains no prompts", path);
-    free(line);
     fclose(fp);
     return ret;
 }
@@ -199,8 +198,8 @@ static void log_speed(const char *what, int64_t tokens, double seconds,
 static int generate(struct engine *eng, struct output *o, struct err *e)
 {
     const int64_t tokens = eng->set->sample.tokens;
-    struct ids *prompt = xcalloc((size_t)o->count, sizeof *prompt);
-    struct sampler s = { 0 };
+    AUTO_FREE struct ids *prompt = xcalloc((size_t)o->count, sizeof *prompt);
+    AUTO(sampler_close) struct sampler s = { 0 };
     size_t longest = 0;
     double before;
     clock_t used;
@@ -227,8 +226,6 @@ static int generate(struct engine *eng, struct output *o, struct err *e)
                   (double)(clock() - used) / CLOCKS_PER_SEC -
                       s.prompt_processor);
     }
-    sampler_close(&s);
-    free(prompt);
     return ret;
 }
 

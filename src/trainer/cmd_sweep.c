@@ -61,11 +61,11 @@ static int check_cells(struct sweep_run *s, size_t from, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     const int ranks = (int)(w->gpus > w->ranks ? w->gpus : w->ranks);
-    struct engine_check seen = { 0 };
+    AUTO(engine_check_clear) struct engine_check seen = { 0 };
     int ret = 0;
 
     for (size_t c = from; ret == 0 && c < w->n_cells; c++) {
-        struct settings set;
+        AUTO(settings_clear) struct settings set = { 0 };
 
         ret = sweep_cells_load(w, c, &set, e);
         if (ret == 0)
@@ -76,9 +76,7 @@ static int check_cells(struct sweep_run *s, size_t from, struct err *e)
             ret = check_metric(s, &set, e);
         if (ret == 0 && set.is.steps > s->most_steps)
             s->most_steps = set.is.steps;
-        settings_clear(&set);
     }
-    engine_check_clear(&seen);
     return ret;
 }
 
@@ -86,18 +84,15 @@ static int check_cells(struct sweep_run *s, size_t from, struct err *e)
 
 static int write_cell(struct sweep_run *s, size_t cell, struct err *e)
 {
-    struct settings set;
-    struct buf text = BUF_INIT;
-    char *path = sweep_run_cell_path(s, cell, ".ini");
+    AUTO(settings_clear) struct settings set = { 0 };
+    AUTO(buf_clear) struct buf text = BUF_INIT;
+    AUTO_FREE char *path = sweep_run_cell_path(s, cell, ".ini");
     int ret = sweep_cells_load(&s->sweep, cell, &set, e);
 
     if (ret == 0) {
         conf_dump(&set.conf, &text);
         ret = save_text(path, text.s, e);
     }
-    settings_clear(&set);
-    buf_clear(&text);
-    free(path);
     return ret;
 }
 
@@ -105,7 +100,7 @@ static int write_cell(struct sweep_run *s, size_t cell, struct err *e)
 
 static int open_cells(struct sweep_run *s, struct err *e)
 {
-    struct settings set;
+    AUTO(settings_clear) struct settings set = { 0 };
     int ret = sweep_cells_load(&s->sweep, 0, &set, e);
 
     if (ret == 0)
@@ -114,7 +109,6 @@ static int open_cells(struct sweep_run *s, struct err *e)
         s->root = xstrdup(set.run.root);
         s->experiment = xstrdup(set.run.experiment);
     }
-    settings_clear(&set);
     return ret;
 }
 

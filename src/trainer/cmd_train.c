@@ -78,11 +78,10 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
 
 static void print_settings(const struct settings *s)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     conf_dump(&s->conf, &text);
     pager_print(ERR_IGNORED, "%s", text.s);
-    buf_clear(&text);
 }
 
 /* The command as the run records it, with another checkpoint. */
@@ -107,9 +106,9 @@ static char *command_line(const char *from)
 /* Training anew leaves a run behind that may have been meant. */
 static void mention_stopped(const struct settings *s)
 {
-    char *const command = command_line(NULL);
+    AUTO_FREE char *command = command_line(NULL);
     const size_t n = strlen(command);
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
 
     if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, ERR_IGNORED) < 0)
         runs.n = 0;
@@ -120,24 +119,21 @@ static void mention_stopped(const struct settings *s)
         if (!was || strncmp(was, command, n) != 0 || (was[n] && was[n] != ' '))
             continue;
         if (run->status == RUN_PREEMPTED || run->status == RUN_STOPPED) {
-            struct buf word = BUF_INIT;
+            AUTO(buf_clear) struct buf word = BUF_INIT;
 
             buf_shell_short(&word, run->name);
             log_info("starting a new run; %s, which was stopped, resumes with "
                      "'%s --resume %s'",
                      run->name, command, word.s);
-            buf_clear(&word);
         }
         break;
     }
-    runs_free(&runs);
-    free(command);
 }
 
 /* Jobs of a batch system are started by other commands. */
 static int say_how_to_resume(const struct coll *coll, struct err *e)
 {
-    char *const command = command_line(resume ? resume : "auto");
+    AUTO_FREE char *command = command_line(resume ? resume : "auto");
     const struct err why = *e;
 
     if (coll->size == 1 || ranks > 0 || gpus > 0)
@@ -145,7 +141,6 @@ static int say_how_to_resume(const struct coll *coll, struct err *e)
     else
         err_set(e, why.kind, "%s; start it with --resume auto to resume it",
                 why.text);
-    free(command);
     return -1;
 }
 
@@ -164,7 +159,7 @@ static int start_ranks(struct err *e)
 static int keep_beginning(struct settings *s, const char *checkpoint,
                           struct err *e)
 {
-    struct settings then;
+    AUTO(settings_clear) struct settings then = { 0 };
     int ret = 0;
 
     if (checkpoint_settings(&then, checkpoint, ERR_IGNORED) == 0) {
@@ -176,7 +171,6 @@ static int keep_beginning(struct settings *s, const char *checkpoint,
         if (ret == 0 && *then.train.from && !*s->run.parent)
             ret = conf_put(&s->conf, "run.parent", then.run.parent,
                            "train.from", e);
-        settings_clear(&then);
     }
     return ret;
 }
@@ -184,8 +178,7 @@ static int keep_beginning(struct settings *s, const char *checkpoint,
 /* Load the settings, and find the checkpoint to resume from, if any. */
 static int open_settings(struct settings *s, char **checkpoint, struct err *e)
 {
-    char *stored;
-    int ret;
+    AUTO_FREE char *stored = NULL;
 
     if (load_settings(s, config, e) < 0)
         return -1;
@@ -202,9 +195,7 @@ static int open_settings(struct settings *s, char **checkpoint, struct err *e)
                        "no settings; use --config FILE to name them");
     stored = path_join(*checkpoint, "config.ini");
     settings_clear(s);
-    ret = load_settings(s, stored, e);
-    free(stored);
-    return ret;
+    return load_settings(s, stored, e);
 }
 
 /* After the memory of a device was too small. */
@@ -224,7 +215,7 @@ static void advise_batch(const struct engine *eng, struct settings *s,
 static int open_and_train(struct settings *s, const char *checkpoint,
                           struct err *e)
 {
-    char *command = command_line(resume);
+    AUTO_FREE char *command = command_line(resume);
     struct alert_writer alerts;
     struct train_conf conf = { .checkpoint = checkpoint,
                                .command = command,
@@ -251,7 +242,6 @@ static int open_and_train(struct settings *s, const char *checkpoint,
     if (ret < 0)
         local_ranks_report(e); /* before the other ranks notice the end */
     engine_close(&eng);
-    free(command);
     return ret;
 }
 

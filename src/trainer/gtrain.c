@@ -23,7 +23,7 @@ static void describe_devices(void)
 {
     for (int i = 0; dev_types[i]; i++) {
         const struct dev_type *type = dev_types[i];
-        struct dev dev = { 0 };
+        AUTO(dev_close) struct dev dev = { 0 };
         struct err e = { 0 };
         char text[256];
 
@@ -32,7 +32,6 @@ static void describe_devices(void)
             continue;
         }
         printf("%s: %s\n", type->name, type->describe(&dev, text, sizeof text));
-        dev_close(&dev);
     }
 }
 

@@ -39,7 +39,7 @@ struct named_cell {
 static bool find_value(void *arg, const char *key, size_t n, struct buf *out)
 {
     const struct named_cell *c = arg;
-    char *word = xstrndup(key, n);
+    AUTO_FREE char *word = xstrndup(key, n);
     const char *value = sweep_value(c->sweep, c->cell, word);
     const struct setting *row = conf_find(c->conf, word);
 
@@ -47,7 +47,6 @@ static bool find_value(void *arg, const char *key, size_t n, struct buf *out)
         buf_str(out, value);
     else if (row)
         conf_text(c->conf, row, out);
-    free(word);
     return value || row;
 }
 
@@ -55,20 +54,19 @@ static int name_cell(const struct sweep *w, size_t cell, struct settings *s,
                      struct err *e)
 {
     struct named_cell c = { w, cell, &s->conf };
-    struct buf name = BUF_INIT;
+    AUTO(buf_clear) struct buf name = BUF_INIT;
     int ret = sweep_fill(&name, s->run.name, find_value, &c, e);
 
     if (ret == 0 && strcmp(name.s, s->run.name) == 0) {
-        char *own = sweep_cell_name(w, cell, *name.s ? name.s : w->name);
+        AUTO_FREE char *own =
+            sweep_cell_name(w, cell, *name.s ? name.s : w->name);
 
         ret = conf_put(&s->conf, "run.name", own, "the sweep", e);
-        free(own);
     } else if (ret == 0) {
         ret = conf_put(&s->conf, "run.name", name.s, "the sweep", e);
     } else {
         err_wrap(e, "run.name");
     }
-    buf_clear(&name);
     return ret;
 }
 

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "trainer/trained_model.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/confine.h"
@@ -16,14 +17,13 @@ const int trained_model_bits[] = { 0, 8, 4 };
 
 char *trained_model_store(const struct trained_model *m)
 {
-    struct settings s = { 0 };
+    AUTO(settings_clear) struct settings s = { 0 };
     char *root = NULL;
 
     if (m->root)
         return xstrdup(m->root);
     if (settings_load(&s, NULL, NULL, 0, ERR_IGNORED) == 0)
         root = xstrdup(s.run.root);
-    settings_clear(&s);
     return root;
 }
 
@@ -50,7 +50,7 @@ void trained_model_confine(const struct trained_model *m, const char *folder)
 static int find_model(const struct trained_model *m, const char *word,
                       char **path, struct err *e)
 {
-    struct settings s = { 0 };
+    AUTO(settings_clear) struct settings s = { 0 };
     int ret = settings_load(&s, NULL, NULL, 0, e);
 
     if (ret == 0 && m->root)
@@ -60,7 +60,6 @@ static int find_model(const struct trained_model *m, const char *word,
     if (ret == 0 && !*path)
         ret = err_set(e, ERR_MISSING, "no run in %s has a checkpoint",
                       s.run.root);
-    settings_clear(&s);
     return ret;
 }
 
@@ -85,9 +84,9 @@ static int override_settings(struct settings *s, const struct trained_model *m,
 int trained_model_run(struct trained_model *m, int argc, char **argv,
                       trained_model_fn *use, struct err *e)
 {
-    struct settings s = { 0 };
-    struct engine eng = { 0 };
-    char *path = NULL;
+    AUTO(settings_clear) struct settings s = { 0 };
+    AUTO_FREE char *path = NULL;
+    AUTO(engine_close) struct engine eng = { 0 };
     int ret;
 
     if (argc > 1)
@@ -110,8 +109,6 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
         ret = use(&eng, e);
     }
     m->path = NULL;
-    engine_close(&eng);
-    settings_clear(&s);
-    FREE(m->sets.item, path);
+    free(m->sets.item);
     return ret;
 }

@@ -49,12 +49,11 @@ static int pin(struct checkpoint *c, struct err *e)
 {
     const char *run = c->run ? run_folder(c->run) : "";
     const bool own = *run && strncmp(c->folder, run, strlen(run)) == 0;
-    char *path = path_join(c->folder, "");
+    AUTO_FREE char *path = path_join(c->folder, "");
     int ret = own ? 0 : path_make(c->folder, e);
 
     if (ret == 0)
         ret = path_pin(&c->pin, path, own ? run : c->folder, e);
-    free(path);
     return ret;
 }
 
@@ -75,8 +74,8 @@ static int64_t best_step(const char *folder)
 
 static int link_best(const struct checkpoint *c, int64_t step, struct err *e)
 {
-    char *link = path_join(c->pin.at, "best");
-    char *temp = path_join(c->pin.at, ".best");
+    AUTO_FREE char *link = path_join(c->pin.at, "best");
+    AUTO_FREE char *temp = path_join(c->pin.at, ".best");
     char name[32];
     int ret = 0;
 
@@ -84,21 +83,19 @@ static int link_best(const struct checkpoint *c, int64_t step, struct err *e)
     unlink(temp);
     if (symlink(name, temp) < 0 || rename(temp, link) < 0)
         ret = err_sys(e, "cannot create %s", link);
-    FREE(link, temp);
     return ret;
 }
 
 /* Let the link name an earlier best step, if its checkpoint still exists. */
 static void restore_best(const struct checkpoint *c, int64_t step)
 {
-    char *path = step_path(c, step);
-    char *link = path_join(c->pin.at, "best");
+    AUTO_FREE char *path = step_path(c, step);
+    AUTO_FREE char *link = path_join(c->pin.at, "best");
 
     if (path_exists(path))
         link_best(c, step, ERR_IGNORED);
     else
         unlink(link);
-    FREE(path, link);
 }
 
 /* ---- removing checkpoints --------------------------------------------- */
@@ -112,47 +109,44 @@ static bool is_kept(const struct checkpoint *c, int64_t step, int64_t newer)
 
 static void remove_folder(const struct checkpoint *c, const char *name)
 {
-    char *path = path_join(c->pin.at, name);
+    AUTO_FREE char *path = path_join(c->pin.at, name);
     struct err e = { 0 };
 
     if (path_remove(path, &e) < 0)
         log_warn("cannot remove %s/%s: %s", c->folder, name, strerror(e.sys));
-    free(path);
 }
 
 /* A checkpoint that is removed in part has the name of an incomplete one. */
 static void remove_checkpoint(const struct checkpoint *c, const char *name)
 {
-    char *path = path_join(c->pin.at, name);
-    char *hidden = xasprintf(".%s", name), *temp = path_join(c->pin.at, hidden);
+    AUTO_FREE char *path = path_join(c->pin.at, name);
+    AUTO_FREE char *hidden = xasprintf(".%s", name);
+    AUTO_FREE char *temp = path_join(c->pin.at, hidden);
 
     remove_folder(c, rename(path, temp) == 0 ? hidden : name);
-    FREE(path, hidden, temp);
 }
 
 /* Remove checkpoints that a killed process has left incomplete. */
 static void remove_partial(const struct checkpoint *c)
 {
-    struct path_list all = { 0 };
+    AUTO(path_list_clear) struct path_list all = { 0 };
 
     path_list(&all, c->pin.at, ERR_IGNORED);
     for (size_t i = 0; i < all.n; i++)
         if (strncmp(all.name[i], ".step-", 6) == 0)
             remove_folder(c, all.name[i]);
-    path_list_clear(&all);
 }
 
 /* Remove complete checkpoints that no rule keeps. */
 static void remove_old(const struct checkpoint *c)
 {
-    struct path_list all = { 0 };
+    AUTO(path_list_clear) struct path_list all = { 0 };
     int64_t newer = 0;
 
     checkpoint_names(&all, c->pin.at, ERR_IGNORED);
     for (size_t i = all.n; i-- > 0;)
         if (!is_kept(c, checkpoint_step(all.name[i]), newer++))
             remove_checkpoint(c, all.name[i]);
-    path_list_clear(&all);
 }
 
 /* ---- writing ---------------------------------------------------------- */
@@ -160,7 +154,7 @@ static void remove_old(const struct checkpoint *c)
 /* Rename the folder temp to path, in place of what is there. */
 static int replace_folder(const char *temp, const char *path)
 {
-    char *aside;
+    AUTO_FREE char *aside = NULL;
     int ret;
 
     if (rename(temp, path) == 0)
@@ -172,7 +166,6 @@ static int replace_folder(const char *temp, const char *path)
     aside = xasprintf("%s.was", temp); /* not every file system swaps */
     ret = rename(path, aside) < 0 || rename(temp, path) < 0 ? -1 : 0;
     path_remove(aside, ERR_IGNORED);
-    free(aside);
     return ret;
 }
 
@@ -203,8 +196,9 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
                         struct err *e)
 {
     const struct checkpoint *c = w->checkpoint;
-    char *temp = xasprintf("%s/.step-%08lld", c->pin.at, (long long)w->step);
-    char *inside = path_join(temp, "");
+    AUTO_FREE char *temp =
+        xasprintf("%s/.step-%08lld", c->pin.at, (long long)w->step);
+    AUTO_FREE char *inside = path_join(temp, "");
     struct path_pin to;
     struct err lost = { 0 };
     int ret;
@@ -230,14 +224,13 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
         ret = save_sync_folder(c->pin.at, e);
     if (ret < 0)
         path_remove(temp, ERR_IGNORED);
-    FREE(temp, inside);
     return ret;
 }
 
 static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
 {
     struct checkpoint *c = w->checkpoint;
-    char *path = NULL;
+    AUTO_FREE char *path = NULL;
     int ret = c->run ? run_check(c->run, e) : 0;
 
     if (ret == 0)
@@ -254,7 +247,6 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
     if (ret == 0)
         remove_old(c);
     path_unpin(&c->pin, e);
-    free(path);
     return ret < 0 ? err_wrap(e, "checkpoint of step %lld", (long long)w->step)
                    : 0;
 }
@@ -373,13 +365,13 @@ int checkpoint_save(struct checkpoint *c, struct engine *eng, int why,
 static void rename_later(const struct checkpoint *c,
                          const struct engine_state *at)
 {
-    struct path_list all = { 0 };
+    AUTO(path_list_clear) struct path_list all = { 0 };
     int moved = 0;
 
     checkpoint_names(&all, c->pin.at, ERR_IGNORED);
     for (size_t i = 0; i < all.n; i++) {
         const char *path = path_listed(&all, i);
-        char *old = xasprintf("%s.old", path);
+        AUTO_FREE char *old = xasprintf("%s.old", path);
 
         if (checkpoint_step(all.name[i]) > at->step) {
             path_remove(old, ERR_IGNORED);
@@ -388,9 +380,7 @@ static void rename_later(const struct checkpoint *c,
                          strerror(errno));
             moved++;
         }
-        free(old);
     }
-    path_list_clear(&all);
     if (moved > 0)
         log_info("added .old to the names of checkpoints after step %lld",
                  (long long)at->step);
@@ -404,8 +394,8 @@ static void rename_later(const struct checkpoint *c,
 static int check_holder(const struct checkpoint *c, const char *path,
                         const char *root, struct err *e)
 {
-    struct buf id = BUF_INIT;
-    struct runs runs = { 0 };
+    AUTO(buf_clear) struct buf id = BUF_INIT;
+    AUTO(runs_free) struct runs runs = { 0 };
     struct err none = { 0 };
     int ret = 0;
 
@@ -419,8 +409,6 @@ static int check_holder(const struct checkpoint *c, const char *path,
                             &runs.run[0].attempt[runs.run[0].attempts - 1], e);
     if (ret == 0 && c->run && pwrite(c->lock, run_id(c->run), 32, 0) < 0)
         ret = err_sys(e, "cannot write %s", path);
-    runs_free(&runs);
-    buf_clear(&id);
     return ret;
 }
 
@@ -431,7 +419,7 @@ static int check_holder(const struct checkpoint *c, const char *path,
 static int lock_folder(struct checkpoint *c, bool steal, const char *root,
                        struct err *e)
 {
-    char *path = path_join(c->pin.at, LOCK_FILE);
+    AUTO_FREE char *path = path_join(c->pin.at, LOCK_FILE);
     int ret;
 
     if (steal)
@@ -443,7 +431,6 @@ static int lock_folder(struct checkpoint *c, bool steal, const char *root,
     }
     if (ret < 0 && e->kind == ERR_BUSY)
         err_set(e, ERR_BUSY, "another running job uses %s", c->folder);
-    free(path);
     return ret < 0 ? -1 : 0;
 }
 
@@ -452,8 +439,8 @@ static int lock_folder(struct checkpoint *c, bool steal, const char *root,
 static int check_owner(const struct checkpoint *c, const char *resumed,
                        struct err *e)
 {
-    struct path_list all;
-    char *id = NULL;
+    AUTO(path_list_clear) struct path_list all = { 0 };
+    AUTO_FREE char *id = NULL;
     int ret = checkpoint_names(&all, c->pin.at, e);
 
     for (size_t i = all.n; i-- > 0 && !id;)
@@ -464,19 +451,16 @@ static int check_owner(const struct checkpoint *c, const char *resumed,
                       "continue from them with --resume %s, or move them away",
                       c->folder, id && *id ? "run " : "another run",
                       id ? id : "", c->folder);
-    path_list_clear(&all);
-    free(id);
     return ret;
 }
 
 static void unlock_folder(struct checkpoint *c)
 {
     if (path_is_folder(c->folder) && pin(c, ERR_IGNORED) == 0) {
-        char *path = path_join(c->pin.at, LOCK_FILE);
+        AUTO_FREE char *path = path_join(c->pin.at, LOCK_FILE);
 
         if (filelock_is_at(c->lock, path))
             unlink(path);
-        free(path);
     }
     path_unpin(&c->pin, ERR_IGNORED);
     close(c->lock);
@@ -530,13 +514,12 @@ void checkpoint_close(struct checkpoint *c)
 static int find_newest(const struct checkpoint *c, struct engine *eng,
                        char *path, size_t size, struct err *e)
 {
-    char *found = NULL;
+    AUTO_FREE char *found = NULL;
     int ret = 0;
 
     if (eng->coll.rank == 0)
         ret = checkpoint_newest(c->folder, INT64_MAX, &found, e);
     snprintf(path, size, "%s", found ? found : "");
-    free(found);
     coll_bcast(&eng->coll, path, size, 0);
     if (ret < 0)
         coll_wait(&eng->coll);

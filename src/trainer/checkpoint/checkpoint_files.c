@@ -53,10 +53,10 @@ static int write_blocks(const struct checkpoint_copy *s,
                         struct err *e)
 {
     const struct graph *g = &s->engine->gpt.graph;
-    struct tensors_array *all =
+    AUTO_FREE struct tensors_array *all =
         xcalloc((size_t)(g->n_params * BLOCKS) + 1, sizeof *all);
-    struct arena names = { 0 };
-    int n = 0, ret;
+    AUTO(arena_clear) struct arena names = { 0 };
+    int n = 0;
 
     for (int i = 0; i < g->n_params; i++)
         for (int k = 0; k < BLOCKS; k++) {
@@ -69,18 +69,15 @@ static int write_blocks(const struct checkpoint_copy *s,
             a->data = block[k] + g->param[i].at;
             n += a->bytes > 0;
         }
-    ret = tensors_write(path, all, n, e);
-    free(all);
-    arena_clear(&names);
-    return ret;
+    return tensors_write(path, all, n, e);
 }
 
 int checkpoint_write(const struct checkpoint_copy *s, const char *folder,
                      struct err *e)
 {
-    char *model = path_join(folder, checkpoint_parts[PART_MODEL]);
-    char *optim = path_join(folder, checkpoint_parts[PART_OPTIM]);
-    char *config = path_join(folder, checkpoint_parts[PART_CONFIG]);
+    AUTO_FREE char *model = path_join(folder, checkpoint_parts[PART_MODEL]);
+    AUTO_FREE char *optim = path_join(folder, checkpoint_parts[PART_OPTIM]);
+    AUTO_FREE char *config = path_join(folder, checkpoint_parts[PART_CONFIG]);
     const float *const weights[BLOCKS] = { s->weights };
     const float *const moments[BLOCKS] = { NULL, s->m, s->v };
     int ret = path_make(folder, e);
@@ -96,7 +93,6 @@ int checkpoint_write(const struct checkpoint_copy *s, const char *folder,
         ret = checkpoint_state_write(s->state, folder, e);
     if (ret == 0)
         ret = save_sync_folder(folder, e);
-    FREE(model, optim, config);
     return ret;
 }
 
@@ -131,7 +127,7 @@ static int find_tensor(const struct tensors *file, const char *prefix,
                        const struct tensors_array *t, bool grows,
                        struct tensors_array *out, struct err *e)
 {
-    char *name = xasprintf("%s%s", prefix, t->name);
+    AUTO_FREE char *name = xasprintf("%s%s", prefix, t->name);
     const struct tensors_array *a = tensors_find(file, name);
     int64_t rows = t->dim[0];
     int ret = 0;
@@ -156,7 +152,6 @@ static int find_tensor(const struct tensors *file, const char *prefix,
                       (long long)t->dim[0], (long long)t->dim[1]);
     else
         *out = *a;
-    free(name);
     return ret;
 }
 
@@ -182,7 +177,7 @@ static int load_block(struct engine *eng, const struct tensors *file,
     const bool grows = ids > 0, more_ids = ids < eng->set->model.vocab;
     const struct graph *g = &eng->gpt.graph;
     struct tensors_array a;
-    float *numbers;
+    AUTO_FREE float *numbers = NULL;
     bool warned = eng->coll.rank != 0;
     int ret = 0;
 
@@ -216,7 +211,6 @@ static int load_block(struct engine *eng, const struct tensors *file,
             ret = parallel_load(&eng->parallel, what, g->param[i].at, numbers,
                                 count, e);
     }
-    free(numbers);
     return ret;
 }
 
@@ -224,7 +218,7 @@ static int load_part(const char *folder, int part, struct engine *eng,
                      int64_t ids, struct err *e)
 {
     struct tensors *file = NULL;
-    char *path = path_join(folder, checkpoint_parts[part]);
+    AUTO_FREE char *path = path_join(folder, checkpoint_parts[part]);
     int ret = tensors_open(&file, path, e);
 
     for (int k = 0; k < BLOCKS && ret == 0; k++)
@@ -233,7 +227,6 @@ static int load_part(const char *folder, int part, struct engine *eng,
     if (ret == 0 && part == PART_MODEL)
         ret = parallel_loaded(&eng->parallel, e);
     tensors_close(file);
-    free(path);
     return ret;
 }
 
@@ -241,7 +234,7 @@ int checkpoint_fits(const struct engine *eng, struct err *e)
 {
     const char *folder = eng->weights.folder;
     const bool grows = strcmp(folder, eng->set->train.from) == 0;
-    char *path = path_join(folder, checkpoint_parts[PART_MODEL]);
+    AUTO_FREE char *path = path_join(folder, checkpoint_parts[PART_MODEL]);
     struct tensors *file = NULL;
     struct tensors_array t, a;
     int ret = tensors_open(&file, path, e);
@@ -251,7 +244,6 @@ int checkpoint_fits(const struct engine *eng, struct err *e)
         ret = find_tensor(file, "", &t, grows, &a, e);
     }
     tensors_close(file);
-    free(path);
     return ret < 0 ? err_wrap(e, "%s", folder) : 0;
 }
 
@@ -283,7 +275,7 @@ int checkpoint_load(const char *folder, struct engine *eng, struct err *e)
 void checkpoint_compare(const struct settings *s, const struct settings *then,
                         const char *breaks(const char *key))
 {
-    struct buf was = BUF_INIT, is = BUF_INIT;
+    AUTO(buf_clear) struct buf was = BUF_INIT, is = BUF_INIT;
 
     for (const struct setting *row = settings_table; row->key; row++) {
         const char *what = breaks(row->key);
@@ -296,8 +288,6 @@ void checkpoint_compare(const struct settings *s, const struct settings *then,
             log_warn("%s is %s, but the checkpoint was written with %s: %s",
                      row->key, is.s, was.s, what);
     }
-    buf_clear(&was);
-    buf_clear(&is);
 }
 
 /* ---- the model that training starts from --------------------------------- */
@@ -318,7 +308,7 @@ static const char *from_breaks(const char *key)
 
 int checkpoint_from_find(struct settings *s, struct err *e)
 {
-    char *path, *id = NULL;
+    AUTO_FREE char *path = NULL, *id = NULL;
     int ret;
 
     if (!*s->train.from)
@@ -332,14 +322,13 @@ int checkpoint_from_find(struct settings *s, struct err *e)
         ret = conf_put(&s->conf, "train.from", path, "train.from", e);
     if (ret == 0 && !*s->run.parent)
         ret = conf_put(&s->conf, "run.parent", id, "train.from", e);
-    FREE(id, path);
     return ret < 0 ? err_wrap(e, "train.from") : 0;
 }
 
 int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
 {
     const char *folder = eng->set->train.from;
-    struct settings then = { 0 };
+    AUTO(settings_clear) struct settings then = { 0 };
     char is[SHA256_TEXT];
     int ret = 0;
 
@@ -364,7 +353,6 @@ int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
         ret = err_wrap(e, "%s", folder);
     if (ret == 0 && !sum && eng->coll.rank == 0)
         checkpoint_compare(eng->set, &then, from_breaks);
-    settings_clear(&then);
     return ret < 0 ? err_wrap(e, "train.from") : dev_sync(&eng->dev, e);
 }
 

@@ -35,7 +35,7 @@ static int by_step(const void *a, const void *b)
 
 int checkpoint_names(struct path_list *l, const char *folder, struct err *e)
 {
-    struct path_list all = { 0 };
+    AUTO(path_list_clear) struct path_list all = { 0 };
     const int ret = path_list(&all, folder, e);
 
     *l = (struct path_list){ 0 };
@@ -44,14 +44,13 @@ int checkpoint_names(struct path_list *l, const char *folder, struct err *e)
             path_list_put(l, folder, all.name[i]);
     /* by number: from step 10^8 on, names have more digits */
     SORT(l->name, l->n, by_step);
-    path_list_clear(&all);
     return ret;
 }
 
 int checkpoint_newest(const char *folder, int64_t last, char **path,
                       struct err *e)
 {
-    struct path_list all;
+    AUTO(path_list_clear) struct path_list all = { 0 };
     struct err why = { 0 };
     int ret = checkpoint_names(&all, folder, &why);
     bool any = false;
@@ -70,7 +69,6 @@ int checkpoint_newest(const char *folder, int64_t last, char **path,
         free(*path);
         *path = NULL;
     }
-    path_list_clear(&all);
     if (ret < 0 && why.kind == ERR_SYSTEM) {
         *e = why;
         return -1;
@@ -100,13 +98,12 @@ static const char *place_elsewhere(const struct run_info *run)
 static int check_run(const char *path, const struct run_info *run,
                      struct err *e)
 {
-    char *id = NULL;
+    AUTO_FREE char *id = NULL;
     int ret = checkpoint_run_id(path, &id, e);
 
     if (ret == 0 && strcmp(id, run->id) != 0)
         ret = err_set(e, ERR_MISSING, "%s is not a checkpoint of run %s", path,
                       run->name);
-    free(id);
     return ret;
 }
 
@@ -128,7 +125,7 @@ static int newest_of_run(const struct run_info *run, int64_t last, char **path,
 {
     const char *elsewhere = place_elsewhere(run);
     const char *inside = elsewhere ? elsewhere : run->folder;
-    char *folder =
+    AUTO_FREE char *folder =
         elsewhere ? xstrdup(elsewhere) : path_join(run->folder, OWN_FOLDER);
     int ret = check_inside(folder, inside, run, e);
 
@@ -142,7 +139,6 @@ static int newest_of_run(const struct run_info *run, int64_t last, char **path,
     if (ret == 0 && *path)
         ret = checkpoint_sums_check(run->artifacts, *path,
                                     checkpoint_step(path_name(*path)), e);
-    free(folder);
     return ret;
 }
 
@@ -153,7 +149,7 @@ static int resume_own(struct run *run, const char *root, char **folder,
                       struct err *e)
 {
     char *id = xstrdup(run_id(run)), *own = *folder, *real = NULL;
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     const char *tag = NULL;
     int ret =
         runs_load_ids(&runs, root, &id, 1, LOAD_NO_METRICS | LOAD_DELETED, e);
@@ -173,7 +169,6 @@ static int resume_own(struct run *run, const char *root, char **folder,
         *folder = real;
         free(own);
     }
-    runs_free(&runs);
     free(id);
     return ret;
 }
@@ -184,10 +179,9 @@ int checkpoint_place(struct run *run, const struct settings *s, bool resumed,
     const char *set = s->checkpoint.folder;
 
     if (*set) {
-        char *whole = store_absolute(set);
+        AUTO_FREE char *whole = store_absolute(set);
 
         run_tag(run, PLACE_TAG, whole);
-        free(whole);
         *folder = xstrdup(set);
         return 0;
     }
@@ -250,7 +244,7 @@ static int find_newest(const struct settings *s, const char *word, char **path,
                        struct err *e)
 {
     const bool fits = is_auto(word);
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = checkpoint_runs(&runs, s, e);
 
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
@@ -260,7 +254,6 @@ static int find_newest(const struct settings *s, const char *word, char **path,
             if (ret == 0 && *path && fits)
                 ret = check_clock(&runs, i, s, e);
         }
-    runs_free(&runs);
     return ret;
 }
 
@@ -279,8 +272,8 @@ static int64_t cut_step(char *word)
 static int find_by_run(const struct settings *s, const char *word, char **path,
                        struct err *e)
 {
-    struct runs runs = { 0 };
-    char *name = xstrdup(word);
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO_FREE char *name = xstrdup(word);
     const int64_t step = cut_step(name);
     int ret = runs_select(&runs, s->run.root, &name, 1, LOAD_NO_METRICS, e);
 
@@ -294,8 +287,6 @@ static int find_by_run(const struct settings *s, const char *word, char **path,
                       "run %s has no checkpoint of step %lld; the last one "
                       "before it is %s",
                       name, (long long)step, *path);
-    runs_free(&runs);
-    free(name);
     return ret;
 }
 
@@ -343,8 +334,8 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
 static int compare_config(const struct run_info *run, const struct settings *s,
                           bool *same, struct err *e)
 {
-    char *path = path_join(run->folder, "artifacts/config.ini");
-    struct buf then = BUF_INIT, now = BUF_INIT;
+    AUTO_FREE char *path = path_join(run->folder, "artifacts/config.ini");
+    AUTO(buf_clear) struct buf then = BUF_INIT, now = BUF_INIT;
     struct err why = { 0 };
     int ret = buf_read_unlinked(&then, path, 1 << 20, &why);
 
@@ -354,9 +345,6 @@ static int compare_config(const struct run_info *run, const struct settings *s,
         ret = 0;
     else if (ret < 0)
         *e = why;
-    buf_clear(&then);
-    buf_clear(&now);
-    free(path);
     return ret;
 }
 
@@ -365,7 +353,7 @@ static int compare_settings(const struct run_info *run,
                             const struct settings *s, bool *same, struct err *e)
 {
     const char *command = run_info_command(run);
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     bool whole = true;
 
     *same = command && strncmp(command, "gtrain", 6) == 0;
@@ -379,7 +367,6 @@ static int compare_settings(const struct run_info *run,
         *same = !was || strcmp(was, text.s) == 0;
         whole &= was != NULL;
     }
-    buf_clear(&text);
     return *same && !whole ? compare_config(run, s, same, e) : 0;
 }
 
@@ -387,7 +374,7 @@ static int compare_settings(const struct run_info *run,
  * finish, or NULL. */
 static int find_unfinished(const struct settings *s, char **id, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     const struct run_info *run = NULL;
     int ret = checkpoint_runs(&runs, s, e);
 
@@ -402,7 +389,6 @@ static int find_unfinished(const struct settings *s, char **id, struct err *e)
                   run->status != RUN_SCHEDULED
               ? xstrdup(run->id)
               : NULL;
-    runs_free(&runs);
     return ret;
 }
 
@@ -411,7 +397,7 @@ static int find_unfinished(const struct settings *s, char **id, struct err *e)
 /* The file that names the run of these settings while it is begun. */
 static char *claim_path(const struct settings *s, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     char name[] = "begin.0123456789abcdef0123456789abcdef";
 
     buf_printf(&text, "%s\n%s\n", s->run.experiment, s->run.name);
@@ -421,7 +407,6 @@ static char *claim_path(const struct settings *s, struct err *e)
             buf_char(&text, '\n');
         }
     md5_hex(text.s, text.len, strchr(name, '.') + 1);
-    buf_clear(&text);
     return store_names_file(s->run.root, name, e);
 }
 
@@ -430,7 +415,7 @@ static char *claim_path(const struct settings *s, struct err *e)
 static int drop_old_claim(const struct settings *s, const char *path, char **id,
                           struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = runs_load_ids(&runs, s->run.root, id, 1,
                             LOAD_NO_METRICS | LOAD_DELETED, e);
 
@@ -441,7 +426,6 @@ static int drop_old_claim(const struct settings *s, const char *path, char **id,
         free(*id);
         *id = NULL;
     }
-    runs_free(&runs);
     return ret;
 }
 
@@ -450,7 +434,7 @@ static int drop_old_claim(const struct settings *s, const char *path, char **id,
 static int check_progress(const struct settings *s, const char *claim,
                           struct err *e)
 {
-    char *path;
+    AUTO_FREE char *path = NULL;
     int ret = checkpoint_find(s, "auto", &path, e);
 
     if (ret == 0 && path) {
@@ -460,7 +444,6 @@ static int check_progress(const struct settings *s, const char *claim,
                       "resumes from it",
                       path);
     }
-    free(path);
     return ret;
 }
 
@@ -482,7 +465,7 @@ int checkpoint_begin_run(struct run **run, const struct run_conf *c,
                          const struct settings *s, char **claim, struct err *e)
 {
     struct run_conf again = *c;
-    char *claimed = NULL, *begun = NULL;
+    AUTO_FREE char *claimed = NULL, *begun = NULL;
     bool made = false;
     int ret = store_make(s->run.root, e);
 
@@ -500,7 +483,6 @@ int checkpoint_begin_run(struct run **run, const struct run_conf *c,
                       : "beginning the interrupted run again");
     else if (begun)
         checkpoint_drop_claim(claim);
-    FREE(claimed, begun);
     return ret;
 }
 

@@ -61,14 +61,12 @@ static json_t *describe_file(const char *path, struct err *e)
 /* The SHA-256 of everything in a state but that very member. */
 static void sum_state(const json_t *state, char out[SHA256_TEXT])
 {
-    json_t *rest = json_copy((json_t *)(uintptr_t)state);
-    char *text;
+    json_auto_t *rest = json_copy((json_t *)(uintptr_t)state);
+    AUTO_FREE char *text = NULL;
 
     json_object_del(rest, "sha256");
     text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
     sha256_of(text, strlen(text), out);
-    free(text);
-    json_decref(rest);
 }
 
 static int damaged(const char *path, struct err *e)
@@ -115,10 +113,9 @@ static json_t *pack_sources(const struct engine *eng)
 char *checkpoint_state_text(const struct engine *eng, const char *run_id)
 {
     const struct engine_state *s = &eng->state;
-    json_t *o = json_pack("{s:i, s:f, s:f, s:s}", "format", 1, "seconds",
-                          engine_seconds(eng), "loss_scale", s->loss_scale,
-                          "run_id", run_id);
-    char *text;
+    json_auto_t *o = json_pack("{s:i, s:f, s:f, s:s}", "format", 1, "seconds",
+                               engine_seconds(eng), "loss_scale", s->loss_scale,
+                               "run_id", run_id);
 
     for (int i = 0; i < COUNTS; i++) {
         const int64_t *n = (const void *)((const char *)eng + counts[i].at);
@@ -153,34 +150,30 @@ char *checkpoint_state_text(const struct engine *eng, const char *run_id)
     if (eng->data.tokenizer)
         json_object_set_new(o, "tokenizer",
                             json_string(tokenizer_hash(eng->data.tokenizer)));
-    text = json_dumps(o, JSON_INDENT(1) | JSON_SORT_KEYS);
-    json_decref(o);
-    return text;
+    return json_dumps(o, JSON_INDENT(1) | JSON_SORT_KEYS);
 }
 
 int checkpoint_state_write(const char *text, const char *folder, struct err *e)
 {
-    json_t *state = json_loads(text, 0, NULL);
+    json_auto_t *state = json_loads(text, 0, NULL);
     json_t *files = json_object();
-    char *path = path_join(folder, "state.json"), *whole, sum[SHA256_TEXT];
+    AUTO_FREE char *path = path_join(folder, "state.json"), *whole = NULL;
+    char sum[SHA256_TEXT];
     int ret = 0;
 
     for (int i = 0; checkpoint_parts[i] && ret == 0; i++) {
-        char *part = path_join(folder, checkpoint_parts[i]);
+        AUTO_FREE char *part = path_join(folder, checkpoint_parts[i]);
         json_t *file = describe_file(part, e);
 
         ret = file ? json_object_set_new(files, checkpoint_parts[i], file) : -1;
-        free(part);
     }
     json_object_set_new(state, "files", files);
     sum_state(state, sum);
     json_object_set_new(state, "sha256", json_string(sum));
     whole = json_dumps(state, JSON_INDENT(1) | JSON_SORT_KEYS);
-    if (ret == 0)
-        ret = store_write(path, path, whole, strlen(whole), true, NULL, e);
-    FREE(whole, path);
-    json_decref(state);
-    return ret;
+    return ret < 0
+               ? -1
+               : store_write(path, path, whole, strlen(whole), true, NULL, e);
 }
 
 /* ---- reading ---------------------------------------------------------- */
@@ -196,8 +189,8 @@ static bool is_whole(const json_t *state)
 
 static json_t *read_state(const char *folder, struct err *e)
 {
-    char *path = path_join(folder, "state.json");
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path = path_join(folder, "state.json");
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     json_t *o = NULL;
     int ret = buf_read_file(&text, path, STATE_MAX, e);
 
@@ -213,59 +206,52 @@ static json_t *read_state(const char *folder, struct err *e)
         json_decref(o);
         o = NULL;
     }
-    buf_clear(&text);
-    free(path);
     return o;
 }
 
 static int check_file(const char *path, const json_t *want, struct err *e)
 {
-    json_t *is = describe_file(path, e);
+    json_auto_t *is = describe_file(path, e);
     int ret = is ? 0 : -1;
 
     if (is && !json_equal(is, want))
         ret = damaged(path, e);
-    json_decref(is);
     return ret;
 }
 
 int checkpoint_verify(const char *folder, struct err *e)
 {
-    json_t *state = read_state(folder, e);
+    json_auto_t *state = read_state(folder, e);
     const json_t *files = json_object_get(state, "files");
     int ret = state ? 0 : -1;
 
     for (int i = 0; checkpoint_parts[i] && ret == 0; i++) {
-        char *part = path_join(folder, checkpoint_parts[i]);
+        AUTO_FREE char *part = path_join(folder, checkpoint_parts[i]);
 
         ret = check_file(part, json_object_get(files, checkpoint_parts[i]), e);
-        free(part);
     }
-    json_decref(state);
     return ret;
 }
 
 int checkpoint_state_sum(const char *folder, int part, char out[SHA256_TEXT],
                          struct err *e)
 {
-    json_t *state = read_state(folder, e);
+    json_auto_t *state = read_state(folder, e);
     const char *sum = "";
 
     json_unpack(state, "{s:{s:{s:s}}}", "files", checkpoint_parts[part],
                 "sha256", &sum);
     snprintf(out, SHA256_TEXT, "%s", sum);
-    json_decref(state);
     return state ? 0 : -1;
 }
 
 int checkpoint_run_id(const char *folder, char **id, struct err *e)
 {
-    json_t *state = read_state(folder, e);
+    json_auto_t *state = read_state(folder, e);
     const char *text = "";
 
     json_unpack(state, "{s:s}", "run_id", &text);
     *id = state ? xstrdup(text) : NULL;
-    json_decref(state);
     return state ? 0 : -1;
 }
 
@@ -318,12 +304,11 @@ static int check_sources(const json_t *o, const struct engine *eng,
 void checkpoint_state_compare(const char *folder, const struct engine *eng)
 {
     struct err e = { 0 };
-    json_t *o = eng->data.tokenizer ? read_state(folder, &e) : NULL;
+    json_auto_t *o = eng->data.tokenizer ? read_state(folder, &e) : NULL;
 
     if (o && check_hash(o, "tokenizer", tokenizer_hash(eng->data.tokenizer),
                         "data.tokenizer", &e) < 0)
         log_warn("%s: %s", folder, e.text);
-    json_decref(o);
 }
 
 static double get_real(const json_t *o, const char *key, double otherwise)
@@ -335,38 +320,33 @@ static double get_real(const json_t *o, const char *key, double otherwise)
 
 int checkpoint_settings(struct settings *s, const char *folder, struct err *e)
 {
-    char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
-    const int ret = settings_begin(s, path, e);
+    AUTO_FREE char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
 
-    free(path);
-    return ret;
+    return settings_begin(s, path, e);
 }
 
 /* Only fp16 has a loss scale; other checkpoints, and imported models, say 1. */
 static bool has_loss_scale(const char *folder)
 {
-    struct settings s;
-    const bool has = checkpoint_settings(&s, folder, ERR_IGNORED) < 0 ||
-                     s.train.precision == PRECISION_FP16;
+    AUTO(settings_clear) struct settings s = { 0 };
 
-    settings_clear(&s);
-    return has;
+    return checkpoint_settings(&s, folder, ERR_IGNORED) < 0 ||
+           s.train.precision == PRECISION_FP16;
 }
 
 int checkpoint_state_steps(const char *folder, struct engine *eng,
                            struct err *e)
 {
-    json_t *o = read_state(folder, e);
+    json_auto_t *o = read_state(folder, e);
 
     eng->optim.steps =
         json_integer_value(json_object_get(o, "optimizer_steps"));
-    json_decref(o);
     return o ? 0 : -1;
 }
 
 int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
 {
-    json_t *o = read_state(folder, e);
+    json_auto_t *o = read_state(folder, e);
     int ret = o ? 0 : -1;
 
     if (ret == 0 && eng->data.tokenizer)
@@ -408,7 +388,6 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
     }
     if (ret == 0 && eng->data.train)
         ret = check_sources(o, eng, e);
-    json_decref(o);
     return ret;
 }
 
@@ -436,12 +415,10 @@ int checkpoint_sums_read(const char *folder, struct checkpoint_sums *sums,
 static int sum_state_file(const char *folder, char sum[SHA256_TEXT],
                           struct err *e)
 {
-    char *path = path_join(folder, "state.json");
+    AUTO_FREE char *path = path_join(folder, "state.json");
     int64_t size;
-    const int ret = sha256_file(path, sum, &size, e);
 
-    free(path);
-    return ret;
+    return sha256_file(path, sum, &size, e);
 }
 
 /* The file as it is; empty if there is none. */
@@ -460,7 +437,7 @@ static int add_link(struct run *run, int64_t step, const char *weights,
                     struct err *e)
 {
     char *path = run_artifact_path(run, CHAIN_FILE), head[SHA256_TEXT];
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret = path ? run_flush(run, e) : 0;
 
     if (path && ret == 0)
@@ -474,7 +451,6 @@ static int add_link(struct run *run, int64_t step, const char *weights,
         log_info("saved the checkpoint of step %lld; " CHAIN_LOG "%s",
                  (long long)step, head);
     }
-    buf_clear(&text);
     free(path);
     return ret;
 }
@@ -484,8 +460,8 @@ int checkpoint_sums_add(struct run *run, const char *folder, int64_t step,
 {
     struct checkpoint_sums sums;
     char state[SHA256_TEXT];
-    char *path = run_artifact_path(run, file_name);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path = run_artifact_path(run, file_name);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret = checkpoint_sums_read(folder, &sums, e);
 
     if (ret == 0)
@@ -504,8 +480,6 @@ int checkpoint_sums_add(struct run *run, const char *folder, int64_t step,
     }
     if (ret == 0)
         ret = add_link(run, step, sums.model, e);
-    buf_clear(&text);
-    free(path);
     return ret;
 }
 
@@ -524,12 +498,11 @@ static const char *find_last(const struct buf *text, const char *tail)
 static bool find_sum(const struct buf *text, int64_t step, int part,
                      char out[SHA256_TEXT])
 {
-    struct buf tail = BUF_INIT;
+    AUTO(buf_clear) struct buf tail = BUF_INIT;
     const char *end;
 
     add_line(&tail, "", step, checkpoint_parts[part]);
     end = find_last(text, tail.s);
-    buf_clear(&tail);
     if (!end || end - text->s < SHA256_TEXT - 1)
         return false;
     memcpy(out, end - (SHA256_TEXT - 1), SHA256_TEXT - 1);
@@ -540,24 +513,22 @@ static bool find_sum(const struct buf *text, int64_t step, int part,
 int checkpoint_sums_find(const char *artifacts, int64_t step,
                          struct checkpoint_sums *sums, struct err *e)
 {
-    char *path = path_join(artifacts, file_name);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path = path_join(artifacts, file_name);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret = buf_read_file(&text, path, SUMS_MAX, e);
 
     if (ret == 0 && (!find_sum(&text, step, PART_MODEL, sums->model) ||
                      !find_sum(&text, step, PART_OPTIM, sums->optim)))
         ret = err_set(e, ERR_MISSING, "%s has no sums of step %lld", path,
                       (long long)step);
-    buf_clear(&text);
-    free(path);
     return ret;
 }
 
 int checkpoint_sums_check(const char *artifacts, const char *folder,
                           int64_t step, struct err *e)
 {
-    char *path = path_join(artifacts, file_name);
-    struct buf text = BUF_INIT, line = BUF_INIT;
+    AUTO_FREE char *path = path_join(artifacts, file_name);
+    AUTO(buf_clear) struct buf text = BUF_INIT, line = BUF_INIT;
     struct checkpoint_sums now;
     char then[SHA256_TEXT];
     int ret = read_sums(&text, path, e);
@@ -575,9 +546,6 @@ int checkpoint_sums_check(const char *artifacts, const char *folder,
                           "name its folder instead of the run",
                           folder, path, (long long)step);
     }
-    buf_clear(&text);
-    buf_clear(&line);
-    free(path);
     return ret;
 }
 
@@ -610,9 +578,9 @@ int checkpoint_sums_compare(const char *artifacts, const char *others,
                             int64_t last, struct checkpoint_sums_pair *pair,
                             struct err *e)
 {
-    char *path = path_join(artifacts, file_name);
-    char *other = path_join(others, file_name);
-    struct buf a = BUF_INIT, b = BUF_INIT;
+    AUTO_FREE char *path = path_join(artifacts, file_name);
+    AUTO_FREE char *other = path_join(others, file_name);
+    AUTO(buf_clear) struct buf a = BUF_INIT, b = BUF_INIT;
     int ret = read_sums(&a, path, e);
     bool both = false;
 
@@ -630,8 +598,5 @@ int checkpoint_sums_compare(const char *artifacts, const char *others,
             (pair->differs == 0 || step < pair->differs))
             pair->differs = step;
     }
-    buf_clear(&a);
-    buf_clear(&b);
-    FREE(path, other);
     return ret;
 }

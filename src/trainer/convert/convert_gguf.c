@@ -76,11 +76,10 @@ static void add_text(struct buf *b, const char *s)
 
 static void add_key(struct gguf_head *h, const char *name, enum gguf_type type)
 {
-    char *full = xasprintf("%s%s", *name == '.' ? h->type : "", name);
+    AUTO_FREE char *full = xasprintf("%s%s", *name == '.' ? h->type : "", name);
 
     add_text(&h->keys, full);
     add_number(&h->keys, type, 4);
-    free(full);
     h->n++;
 }
 
@@ -153,7 +152,7 @@ static int token_kind(const struct tokenizer *t, int64_t id)
 static void add_token(struct buf *b, const struct tokenizer *t, int64_t id)
 {
     const struct special *s = tokenizer_find_special(t, id);
-    struct buf name = BUF_INIT;
+    AUTO(buf_clear) struct buf name = BUF_INIT;
 
     if (id >= t->n_ids || t->token[id].len == 0)
         buf_printf(&name, "[unused %lld]", (long long)id);
@@ -162,7 +161,6 @@ static void add_token(struct buf *b, const struct tokenizer *t, int64_t id)
     else
         tokfile_add_name(&name, t, (int32_t)id);
     add_bytes(b, name.s, name.len);
-    buf_clear(&name);
 }
 
 static void add_tokens(struct gguf_head *h, const struct tokenizer *t,
@@ -201,7 +199,7 @@ static int add_gpt2(struct gguf_head *h, const struct tokenizer *t,
                     struct err *e)
 {
     const char *pre = piece_rules(t);
-    struct buf pair = BUF_INIT;
+    AUTO(buf_clear) struct buf pair = BUF_INIT;
 
     if (!pre)
         return err_set(e, ERR_INPUT,
@@ -217,7 +215,6 @@ static int add_gpt2(struct gguf_head *h, const struct tokenizer *t,
         tokfile_add_name(&pair, t, t->merge[i].right);
         add_bytes(&h->keys, pair.s, pair.len);
     }
-    buf_clear(&pair);
     return 0;
 }
 
@@ -238,7 +235,7 @@ static size_t count_pairs(const struct tokenizer *t, const void *text, size_t n)
 /* Count the pairs of tokens that make the name of a token, for all tokens. */
 static size_t count_all_pairs(const struct tokenizer *t)
 {
-    struct buf name = BUF_INIT;
+    AUTO(buf_clear) struct buf name = BUF_INIT;
     size_t count = 0;
 
     for (int32_t id = 0; id < t->n_ids; id++) {
@@ -251,7 +248,6 @@ static size_t count_all_pairs(const struct tokenizer *t)
             buf_add(&name, token_text(t, id), t->token[id].len);
         count += count_pairs(t, name.s, name.len);
     }
-    buf_clear(&name);
     return count;
 }
 
@@ -277,7 +273,7 @@ static int order_tokens(const struct tokenizer *t, int32_t *order)
 static int add_llama(struct gguf_head *h, const struct tokenizer *t, int64_t n,
                      struct err *e)
 {
-    int32_t *order = xcalloc((size_t)t->n_ids, sizeof *order);
+    AUTO_FREE int32_t *order = xcalloc((size_t)t->n_ids, sizeof *order);
     int got = 0;
 
     if (t->unknown >= 0)
@@ -302,21 +298,19 @@ static int add_llama(struct gguf_head *h, const struct tokenizer *t, int64_t n,
         for (int64_t id = 0; id < n; id++)
             add_f32(&h->keys, id < t->n_ids ? -order[id] : 0);
     }
-    free(order);
     return got;
 }
 
 static void add_chat(struct gguf_head *h, const struct tokenizer *t)
 {
     struct chat_template c;
-    char *jinja;
+    AUTO_FREE char *jinja = NULL;
 
     if (!chat_template_find(&c, t))
         return;
     jinja = chat_template_jinja(&c);
     add_text_key(h, "tokenizer.chat_template", jinja);
     add_u32_key(h, "tokenizer.ggml.eot_token_id", c.end);
-    free(jinja);
 }
 
 /*
@@ -483,7 +477,7 @@ static void add_model_keys(struct gguf_head *h, const struct settings *s,
 static void interleave(float *x, const struct convert_slice *p, int64_t D)
 {
     const int64_t cols = p->cols ? p->cols : 1;
-    float *head = xcalloc((size_t)(D * cols), sizeof *head);
+    AUTO_FREE float *head = xcalloc((size_t)(D * cols), sizeof *head);
 
     for (int64_t h = 0; h < p->rows; h += D) {
         memcpy(head, x + h * cols, (size_t)(D * cols) * sizeof *head);
@@ -491,7 +485,6 @@ static void interleave(float *x, const struct convert_slice *p, int64_t D)
             memcpy(x + (h + r % (D / 2) * 2 + r / (D / 2)) * cols,
                    head + r * cols, (size_t)cols * sizeof *head);
     }
-    free(head);
 }
 
 struct gguf_tensors {
@@ -538,7 +531,7 @@ static int write_numbers(struct gguf_tensors *w, const struct convert_tensor *t,
 {
     const enum convert_format type = numbers_of(w, t->gguf, slice);
     const int64_t n = convert_slice_count(slice);
-    float *x = mem_alloc((size_t)n, sizeof *x, "weights", e);
+    AUTO_FREE float *x = mem_alloc((size_t)n, sizeof *x, "weights", e);
 
     if (!x)
         return -1;
@@ -549,7 +542,6 @@ static int write_numbers(struct gguf_tensors *w, const struct convert_tensor *t,
     put_numbers(type, x, n, w->fp);
     for (size_t i = numbers_bytes(type, n); i % ALIGN; i++)
         fputc(0, w->fp);
-    free(x);
     return 0;
 }
 
@@ -631,8 +623,8 @@ int convert_write_gguf(const struct engine *eng, const float *weights,
                               .numbers = format,
                               .records = BUF_INIT };
     struct gguf_head h = { .keys = BUF_INIT };
-    struct buf front = BUF_INIT;
-    struct save s = { 0 };
+    AUTO(buf_clear) struct buf front = BUF_INIT;
+    AUTO(save_abandon) struct save s = { 0 };
     int ret = -1;
 
     if (convert_check_gguf(eng->set, e) < 0)
@@ -659,8 +651,6 @@ int convert_write_gguf(const struct engine *eng, const float *weights,
         if (ret == 0)
             ret = save_commit(&s, e);
     }
-    save_abandon(&s);
-    buf_clear(&front);
     buf_clear(&h.keys);
     buf_clear(&w.records);
     return ret;

@@ -55,14 +55,13 @@ static int add_array(void *arg, const struct convert_tensor *t, struct err *e)
 /* The Python file that has the class of a model of no family. */
 static int write_class(const char *folder, struct err *e)
 {
-    char *path = path_join(folder, "modeling_gtrain.py");
+    AUTO_FREE char *path = path_join(folder, "modeling_gtrain.py");
     const int ret = save_text(path, convert_own_model, e);
 
     if (ret == 0)
         log_info("transformers has no class for this model; %s has one, for "
                  "trust_remote_code=True",
                  path);
-    free(path);
     return ret;
 }
 
@@ -72,7 +71,7 @@ int convert_write_hf(const struct engine *eng, const float *weights,
 {
     struct hf_writer w = { .weights = weights };
     const struct convert_family *f = convert_family(eng->set, ERR_IGNORED);
-    char *path = path_join(folder, "model.safetensors");
+    AUTO_FREE char *path = path_join(folder, "model.safetensors");
     int ret = path_make(folder, e);
 
     (void)format;
@@ -88,7 +87,6 @@ int convert_write_hf(const struct engine *eng, const float *weights,
         free((void *)(uintptr_t)w.array[i].data);
     free(w.array);
     arena_clear(&w.mem);
-    free(path);
     return ret;
 }
 
@@ -141,12 +139,11 @@ static void close_files(struct hf_files *s)
 
 static int open_index(struct hf_files *s, struct err *e)
 {
-    json_t *o = convert_json(s->folder, "model.safetensors.index.json", e);
+    json_auto_t *o = convert_json(s->folder, "model.safetensors.index.json", e);
     const char *tensor;
     json_t *file;
 
     s->index = json_incref(json_object_get(o, "weight_map"));
-    json_decref(o);
     if (o && !json_is_object(s->index))
         return err_set(e, ERR_INPUT,
                        "%s/model.safetensors.index.json has no weight_map",
@@ -280,20 +277,17 @@ static int read_slice(const struct tensors_array *a,
                       float *ours, struct err *e)
 {
     const size_t n = (size_t)tensors_array_count(a);
-    float *data;
-    int ret = -1;
+    AUTO_FREE float *data = NULL;
 
     if (!same_shape(a, slice))
         return err_set(e, ERR_INPUT,
                        "%s does not have the shape of the model in config.json",
                        name);
     data = mem_alloc(n, sizeof *data, name, e);
-    if (data && tensors_array_floats(a, data, e) == 0) {
-        convert_to_ours(slice, ours, data);
-        ret = 0;
-    }
-    free(data);
-    return ret;
+    if (!data || tensors_array_floats(a, data, e) < 0)
+        return -1;
+    convert_to_ours(slice, ours, data);
+    return 0;
 }
 
 static int read_tensor(void *arg, const struct convert_tensor *t, struct err *e)

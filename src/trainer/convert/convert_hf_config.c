@@ -148,12 +148,11 @@ static void write_key(json_t *o, const struct hf_key *k,
 static int write_json(json_t *o, const char *folder, const char *name,
                       struct err *e)
 {
-    char *path = path_join(folder, name);
-    char *json = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
-    char *text = xasprintf("%s\n", json);
+    AUTO_FREE char *path = path_join(folder, name);
+    AUTO_FREE char *json = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
+    AUTO_FREE char *text = xasprintf("%s\n", json);
     const int ret = save_text(path, text, e);
 
-    FREE(json, text, path);
     json_decref(o);
     return ret;
 }
@@ -163,15 +162,14 @@ static int write_tokenizer(const struct tokenizer *t, const char *folder,
                            struct err *e)
 {
     const int32_t eot = tokenizer_eot(t);
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     json_t *o = json_object();
     struct chat_template chat;
 
     if (chat_template_find(&chat, t)) {
-        char *jinja = chat_template_jinja(&chat);
+        AUTO_FREE char *jinja = chat_template_jinja(&chat);
 
         json_object_set_new(o, "chat_template", json_string(jinja));
-        free(jinja);
     }
     json_object_set_new(o, "tokenizer_class",
                         json_string("PreTrainedTokenizerFast"));
@@ -180,7 +178,6 @@ static int write_tokenizer(const struct tokenizer *t, const char *folder,
         json_object_set_new(o, "bos_token", json_string(text.s));
         json_object_set_new(o, "eos_token", json_string(text.s));
     }
-    buf_clear(&text);
     if (write_json(o, folder, "tokenizer_config.json", e) < 0)
         return -1;
     return tokfile_write(t, folder, "hf", e);
@@ -247,8 +244,8 @@ int convert_describe_hf(const struct engine *eng,
 
 json_t *convert_json(const char *folder, const char *name, struct err *e)
 {
-    char *path = path_join(folder, name);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path = path_join(folder, name);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     json_error_t why;
     json_t *o = NULL;
 
@@ -263,8 +260,6 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
             o = NULL;
         }
     }
-    buf_clear(&text);
-    free(path);
     return o;
 }
 
@@ -365,11 +360,11 @@ static bool is_true(const json_t *o, const char *key)
 int hf_config_reject(struct err *e, const json_t *o, const char *key,
                      const char *why)
 {
-    char *value = json_dumps(json_object_get(o, key), JSON_ENCODE_ANY);
+    AUTO_FREE char *value =
+        json_dumps(json_object_get(o, key), JSON_ENCODE_ANY);
 
     err_set(e, ERR_INPUT, "config.json: %s = %.60s: %s", key,
             value ? value : "null", why);
-    free(value);
     return -1;
 }
 
@@ -557,7 +552,7 @@ static bool is_read(const struct hf_kind *k, const char *key)
 /* Name the keys that might change what is computed; false and null do not. */
 static void warn_unread(json_t *o, const struct hf_kind *k, const char *folder)
 {
-    struct buf keys = { 0 };
+    AUTO(buf_clear) struct buf keys = { 0 };
     const char *key;
     json_t *value;
 
@@ -572,7 +567,6 @@ static void warn_unread(json_t *o, const struct hf_kind *k, const char *folder)
                  "they change what the model computes, gtrain computes "
                  "something else",
                  folder, keys.s);
-    buf_clear(&keys);
 }
 
 /* The tokenizer next to the model, if gtrain can read it. */
@@ -580,7 +574,7 @@ static void add_tokenizer(const json_t *o, const char *folder, struct buf *out)
 {
     const json_int_t vocab =
         json_integer_value(json_object_get(o, "vocab_size"));
-    char *path = path_join(folder, "tokenizer.json");
+    AUTO_FREE char *path = path_join(folder, "tokenizer.json");
     struct tokenizer *t = NULL;
     struct err why = { 0 };
 
@@ -595,12 +589,11 @@ static void add_tokenizer(const json_t *o, const char *folder, struct buf *out)
     else
         buf_printf(out, "data.tokenizer=%s\n", path);
     tokenizer_free(t);
-    free(path);
 }
 
 int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
 {
-    json_t *o = convert_json(folder, "config.json", e);
+    json_auto_t *o = convert_json(folder, "config.json", e);
     const char *type = json_string_value(json_object_get(o, "model_type"));
     const struct hf_kind *k = kinds,
                          *end = kinds + sizeof kinds / sizeof *kinds;
@@ -622,6 +615,5 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
         warn_unread(o, k, folder);
     if (ret == 0)
         add_tokenizer(o, folder, out);
-    json_decref(o);
     return ret < 0 ? err_wrap(e, "%s", folder) : 0;
 }

@@ -67,8 +67,8 @@ static void draw_weights(struct comparison *c)
 static void draw_tokens(struct comparison *c, const struct settings *s)
 {
     const int64_t n = c->model[0].B * c->model[0].T;
-    int32_t *x = xcalloc((size_t)n, sizeof *x);
-    int32_t *y = xcalloc((size_t)n, sizeof *y);
+    AUTO_FREE int32_t *x = xcalloc((size_t)n, sizeof *x);
+    AUTO_FREE int32_t *y = xcalloc((size_t)n, sizeof *y);
 
     for (int64_t i = 0; i < n; i++) {
         x[i] = (int32_t)(rng_word(1, SEED, (uint64_t)i) %
@@ -78,7 +78,6 @@ static void draw_tokens(struct comparison *c, const struct settings *s)
     }
     for (int i = 0; i < 2; i++)
         gpt_set_inputs(&c->model[i], x, y);
-    FREE(x, y);
 }
 
 static void copy_region(struct comparison *c, const struct region *to,
@@ -107,7 +106,7 @@ static int open_models(struct comparison *c, const struct settings *all,
                        struct err *e)
 {
     const struct graph_conf how = { .training = true, .fuse = true };
-    struct settings *s = xmalloc(sizeof *s);
+    AUTO_FREE struct settings *s = xmalloc(sizeof *s);
     int ret = 0;
 
     *s = *all; /* the texts still belong to `all` */
@@ -136,7 +135,6 @@ static int open_models(struct comparison *c, const struct settings *all,
         copy_region(c, &c->model[1].graph.copies, &c->model[0].graph.copies);
         ret = dev_sync(c->dev, e);
     }
-    free(s);
     return ret;
 }
 
@@ -289,7 +287,7 @@ static int check_calls(struct comparison *c, struct err *e)
 static int step_weights(struct graph *g, const struct settings *s, double *norm,
                         struct err *e)
 {
-    struct optim o = { .conf = NULL };
+    AUTO(optim_close) struct optim o = { .conf = NULL };
     int ret;
 
     optim_lay_out(&o, &s->optim, g);
@@ -303,7 +301,6 @@ static int step_weights(struct graph *g, const struct settings *s, double *norm,
         optim_step(&o, 0.01, 1);
         ret = dev_sync(g->dev, e);
     }
-    optim_close(&o);
     return ret;
 }
 
@@ -530,18 +527,17 @@ static bool is_of_model(const char *key)
 static void add_driver(struct buf *b)
 {
     struct err e = { 0 };
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     if (buf_read_file(&text, "/proc/driver/nvidia/version", 4096, &e) == 0)
         buf_str(b, text.s);
-    buf_clear(&text);
 }
 
 /* The hash of all that a result of the check depends on. */
 static void hash_of(struct dev *dev, const struct settings *s,
                     char out[SHA256_TEXT])
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     char program[SHA256_TEXT], text[512];
 
     buf_printf(&b, "%s\n%s\n%s\n", program_hash(program),
@@ -555,7 +551,6 @@ static void hash_of(struct dev *dev, const struct settings *s,
         buf_char(&b, '\n');
     }
     sha256_of(b.s, b.len, out);
-    buf_clear(&b);
 }
 
 /* The file, or NULL if there is no folder for it; its lines, none if it cannot
@@ -571,13 +566,12 @@ static char *read_passed(struct buf *lines)
 
 static bool device_passed(struct dev *dev, const struct settings *s)
 {
-    struct buf lines = BUF_INIT;
+    AUTO(buf_clear) struct buf lines = BUF_INIT;
     char *path = read_passed(&lines), hash[SHA256_TEXT];
     bool found;
 
     hash_of(dev, s, hash);
     found = lines.s && strstr(lines.s, hash);
-    buf_clear(&lines);
     free(path);
     return found;
 }
@@ -585,7 +579,7 @@ static bool device_passed(struct dev *dev, const struct settings *s)
 void device_passed_add(struct dev *dev, const struct settings *s, int result)
 {
     char *path, hash[SHA256_TEXT];
-    struct buf lines = BUF_INIT;
+    AUTO(buf_clear) struct buf lines = BUF_INIT;
 
     if (result & ~DEVICE_WITHOUT_GRAPHS)
         return;
@@ -594,7 +588,6 @@ void device_passed_add(struct dev *dev, const struct settings *s, int result)
     buf_printf(&lines, "%s\n", hash);
     if (path)
         save_text(path, lines.s, ERR_IGNORED);
-    buf_clear(&lines);
     free(path);
 }
 

@@ -72,7 +72,7 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
                                         [PRECISION_BF16] = DT_BF16,
                                         [PRECISION_FP16] = DT_F16 };
     const enum dtype type = types[s->train.precision];
-    struct dev dev = { .threads = (int)s->train.threads };
+    AUTO(dev_close) struct dev dev = { .threads = (int)s->train.threads };
     double flops = s->plan.peak_tflops * 1e12, bytes;
     bool measured;
 
@@ -85,7 +85,6 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
         flops = measure_large_product(&dev, type);
     bytes = dev.memory.total ? (double)dev.memory.total
                              : limits_memory("", NULL, 0);
-    dev_close(&dev);
     *h = (struct hardware){ .name = "this machine",
                             .gib = bytes / 0x1p30,
                             .devices = 1,

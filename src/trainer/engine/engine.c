@@ -48,8 +48,8 @@ static int draw_weights(struct engine *eng, int i, struct dev *cpu,
 static int init_weights(struct engine *eng, struct err *e)
 {
     const struct graph *g = &eng->gpt.graph;
-    struct dev cpu = { .threads = eng->dev.threads };
-    float *values =
+    AUTO(dev_close) struct dev cpu = { .threads = eng->dev.threads };
+    AUTO_FREE float *values =
         mem_alloc((size_t)graph_largest(g), sizeof *values, "a parameter", e);
     int ret = values ? dev_open(&cpu, "cpu", e) : -1;
 
@@ -57,8 +57,6 @@ static int init_weights(struct engine *eng, struct err *e)
         ret = draw_weights(eng, i, &cpu, values, e);
     if (ret == 0)
         ret = parallel_loaded(&eng->parallel, e);
-    dev_close(&cpu);
-    free(values);
     return ret;
 }
 
@@ -135,12 +133,11 @@ static int open_model(struct engine *eng, bool training, struct err *e)
 /* The hash lets coll_open() check that all ranks have the same settings. */
 static int open_ranks(struct engine *eng, struct coll_conf *conf, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     char sum[SHA256_TEXT];
 
     conf_dump(&eng->set->conf, &text);
     sha256_of(text.s, text.len, sum);
-    buf_clear(&text);
     conf->agree = sum;
     return coll_open(&eng->coll, conf, e);
 }
@@ -474,7 +471,7 @@ char *engine_libraries(char *out, size_t room)
 {
     static const char *const begins[] = { "glibc-", "libm", "libgomp", "libcu",
                                           "libnccl" };
-    struct buf all = BUF_INIT;
+    AUTO(buf_clear) struct buf all = BUF_INIT;
     char *rest, *word;
     size_t n = 0;
 
@@ -486,7 +483,6 @@ char *engine_libraries(char *out, size_t room)
             if (strncmp(word, begins[i], strlen(begins[i])) == 0 && n < room)
                 n += (size_t)snprintf(out + n, room - n, "%s%s", n ? " " : "",
                                       word);
-    buf_clear(&all);
     return out;
 }
 

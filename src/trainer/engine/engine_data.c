@@ -16,7 +16,7 @@ static void measure_tokens(struct engine_data *d)
 {
     const int64_t n = engine_data_vocab(d);
     const int32_t eot = tokenizer_eot(d->tokenizer);
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     d->token_bytes = xcalloc((size_t)n, sizeof *d->token_bytes);
     for (int32_t id = 0; id < n; id++) {
@@ -24,7 +24,6 @@ static void measure_tokens(struct engine_data *d)
         tokenizer_decode(d->tokenizer, &id, 1, &text);
         d->token_bytes[id] = id == eot ? 0 : (int32_t)text.len;
     }
-    buf_clear(&text);
 }
 
 int engine_data_open_tokenizer(struct engine_data *d, const struct settings *s,
@@ -107,7 +106,7 @@ static int open_sources(struct engine_data *d, const char *files,
                                         s->data.exhausted == EXHAUSTED_STOP,
                                     .sequences = sequences_before,
                                     .arg = s };
-    struct source_list l;
+    AUTO(source_list_clear) struct source_list l = { 0 };
     int ret = source_list_parse(&l, files, e);
 
     if (ret < 0)
@@ -120,7 +119,6 @@ static int open_sources(struct engine_data *d, const char *files,
     for (size_t k = 0; ret == 0 && k < l.sources; k++)
         ret = lock_check(mixture_loader(*out, k), mixture_name(*out, k),
                          d->tokenizer, s->data.tokenizer, e);
-    source_list_clear(&l);
     return ret;
 }
 

@@ -382,7 +382,7 @@ static void set_begins(struct gpt *gpt, const int32_t *x)
 {
     struct graph *g = &gpt->graph;
     struct tensor *begins = graph_val(g, gpt->begins);
-    int32_t *first = xmalloc(tensor_bytes(begins));
+    AUTO_FREE int32_t *first = xmalloc(tensor_bytes(begins));
 
     for (int64_t i = 0; i < gpt->B * gpt->T; i++) {
         const int64_t t = i % gpt->T;
@@ -390,7 +390,6 @@ static void set_begins(struct gpt *gpt, const int32_t *x)
         first[i] = t == 0 || x[i] == gpt->eot ? (int32_t)t : first[i - 1];
     }
     g->dev->type->put(g->dev, begins->data, first, tensor_bytes(begins));
-    free(first);
 }
 
 void gpt_set_inputs(struct gpt *gpt, const int32_t *x, const int32_t *y)

@@ -103,7 +103,7 @@ static int find_fusable_act(const struct graph *g, const struct graph_node *n)
 
 static void add_backward(struct graph *g, bool fuse)
 {
-    bool *valid = xcalloc((size_t)g->n, sizeof *valid);
+    AUTO_FREE bool *valid = xcalloc((size_t)g->n, sizeof *valid);
     int fused = GRAPH_NONE; /* an activation with its linear node */
 
     for (int i = 0; i < g->n; i++)
@@ -122,7 +122,6 @@ static void add_backward(struct graph *g, bool fuse)
         add_call(g, act == GRAPH_NONE ? CALL_BACKWARD : CALL_ACT_LINEAR_BACK,
                  i);
     }
-    free(valid);
 }
 
 /* ---- gradients that share memory ------------------------------------- */
@@ -503,7 +502,8 @@ static int show_tensor(const struct observer *who, const struct graph_node *of,
 {
     struct graph *g = who->graph;
     const struct tensor *t = gradient ? &of->grad : &of->val;
-    void *host = mem_alloc(tensor_bytes(t), 1, "a result to look at", e);
+    AUTO_FREE void *host =
+        mem_alloc(tensor_bytes(t), 1, "a result to look at", e);
     const struct observed o = {
         .operation = who->operation,
         .at = who->at,
@@ -521,7 +521,6 @@ static int show_tensor(const struct observer *who, const struct graph_node *of,
     }
     if (ret == 0)
         ret = who->look(who->arg, &o, e);
-    free(host);
     return ret;
 }
 

@@ -268,9 +268,9 @@ static void place_slot(struct memory_layout *l, struct memory_slot *s,
 static void lay_out_activations(struct memory_layout *l, struct graph *g)
 {
     const size_t room = (size_t)g->n * SLOT_KINDS;
-    struct memory_slot **order = xcalloc(room, sizeof(*order));
-    struct memory_slot **placed = xcalloc(room, sizeof(*placed));
-    struct memory_slot **rivals = xcalloc(room, sizeof(*rivals));
+    AUTO_FREE struct memory_slot **order = xcalloc(room, sizeof(*order));
+    AUTO_FREE struct memory_slot **placed = xcalloc(room, sizeof(*placed));
+    AUTO_FREE struct memory_slot **rivals = xcalloc(room, sizeof(*rivals));
     int n = 0, n_placed = 0;
 
     *l = (struct memory_layout){ .g = g };
@@ -283,7 +283,6 @@ static void lay_out_activations(struct memory_layout *l, struct graph *g)
     qsort(order, (size_t)n, sizeof(*order), by_size);
     for (int i = 0; i < n; i++)
         place_slot(l, order[i], placed, rivals, &n_placed);
-    FREE(order, placed, rivals);
 }
 
 /* ---- units ----------------------------------------------------------- */

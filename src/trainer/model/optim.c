@@ -118,7 +118,7 @@ static void append_second_moments(struct optim *o, struct optim_range *r)
 void optim_lay_out(struct optim *o, const struct optim_settings *conf,
                    struct graph *g)
 {
-    const struct graph_param **order =
+    AUTO_FREE const struct graph_param **order =
         xcalloc((size_t)g->n_params + 1, sizeof(*order));
 
     *o = (struct optim){ .conf = conf, .graph = g, .decay_left = 1 };
@@ -149,7 +149,6 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
     }
     o->m_count = g->count;
     set_region_sizes(o);
-    free(order);
 }
 
 /* Add the part of range r that lies in a piece. */

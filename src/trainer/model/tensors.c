@@ -55,9 +55,10 @@ static json_t *describe_array(const struct tensors_array *a, size_t at)
 /* The header, padded with blanks to a multiple of 8 bytes. */
 static void make_header(struct buf *out, const struct tensors_array *a, int n)
 {
-    json_t *header = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
+    json_auto_t *header =
+        json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
     size_t at = 0;
-    char *text;
+    AUTO_FREE char *text = NULL;
 
     for (int i = 0; i < n; i++) {
         json_object_set_new(header, a[i].name, describe_array(&a[i], at));
@@ -67,14 +68,12 @@ static void make_header(struct buf *out, const struct tensors_array *a, int n)
     buf_str(out, text);
     while (out->len % 8)
         buf_char(out, ' ');
-    free(text);
-    json_decref(header);
 }
 
 int tensors_write(const char *path, const struct tensors_array *a, int n,
                   struct err *e)
 {
-    struct buf header = BUF_INIT;
+    AUTO(buf_clear) struct buf header = BUF_INIT;
     struct save s = { 0 };
     unsigned char length[8];
     int ret;
@@ -91,7 +90,6 @@ int tensors_write(const char *path, const struct tensors_array *a, int n,
         ret = save_commit(&s, e);
     }
     save_abandon(&s);
-    buf_clear(&header);
     return ret;
 }
 
@@ -163,7 +161,7 @@ static int by_offset(const void *a, const void *b)
 /* Check that the arrays use each byte from `from` to the end exactly once. */
 static int check_layout(const struct tensors *t, size_t from, struct err *e)
 {
-    const struct tensors_array **order =
+    AUTO_FREE const struct tensors_array **order =
         xcalloc((size_t)t->n + 1, sizeof(*order));
     const unsigned char *at = t->map + from;
     int ret = 0;
@@ -187,7 +185,6 @@ static int check_layout(const struct tensors *t, size_t from, struct err *e)
         ret = err_set(e, ERR_INPUT,
                       "%s: %zu bytes after the last tensor belong to no tensor",
                       t->path, (size_t)(t->map + t->size - at));
-    free(order);
     return ret;
 }
 

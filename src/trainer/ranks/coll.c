@@ -388,7 +388,7 @@ int coll_barrier(struct coll *c, struct err *e)
 int coll_compare(struct coll *c, const void *data, size_t n, int *rank,
                  struct err *e)
 {
-    char *first = xmalloc(n);
+    AUTO_FREE char *first = xmalloc(n);
     int64_t differs;
     int ret;
 
@@ -397,7 +397,6 @@ int coll_compare(struct coll *c, const void *data, size_t n, int *rank,
     ret = coll_end(c, c->begun, e);
     /* the lower the rank, the higher the number */
     differs = memcmp(first, data, n) != 0 ? c->size - c->rank : 0;
-    free(first);
     if (ret == 0)
         ret = coll_max(c, &differs, e);
     *rank = differs ? c->size - (int)differs : 0;

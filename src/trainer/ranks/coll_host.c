@@ -485,7 +485,7 @@ static int run_sum(struct coll *c, float *x, int64_t n, struct err *e)
 
 static int sum_f64_in_order(struct coll *c, double *x, int64_t n, struct err *e)
 {
-    double *all = xcalloc((size_t)(c->size * n), sizeof *all);
+    AUTO_FREE double *all = xcalloc((size_t)(c->size * n), sizeof *all);
     int64_t *bounds = c->queue->bounds;
     int ret;
 
@@ -498,7 +498,6 @@ static int sum_f64_in_order(struct coll *c, double *x, int64_t n, struct err *e)
         for (int r = 0; r < c->size; r++)
             x[i] += all[r * n + i];
     }
-    free(all);
     return ret;
 }
 

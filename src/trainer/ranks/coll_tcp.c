@@ -61,7 +61,7 @@ struct tcp {
 static int tcp_open(struct coll *c, const struct coll_conf *conf, struct err *e)
 {
     struct tcp *t = xcalloc(1, sizeof *t);
-    int *fd_of = xcalloc((size_t)c->size, sizeof *fd_of);
+    AUTO_FREE int *fd_of = xcalloc((size_t)c->size, sizeof *fd_of);
     size_t n = 0;
     int ret;
 
@@ -75,7 +75,6 @@ static int tcp_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     for (int r = 0; r < c->size; r++)
         if (fd_of[r] >= 0)
             t->link[t->n++] = (struct tcp_link){ .rank = r, .fd = fd_of[r] };
-    free(fd_of);
     t->lost = ret < 0;
     if (ret < 0)
         c->type->close(c);

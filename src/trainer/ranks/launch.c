@@ -93,7 +93,7 @@ static int make_token(struct launch *l, const char *id, struct err *e)
 {
     const char *secret = str_env("GTRAIN_TOKEN");
     const char *path = str_env("GTRAIN_TOKEN_FILE");
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     struct sha256 h;
     char sum[SHA256_TEXT];
     int ret = 0;
@@ -110,7 +110,6 @@ static int make_token(struct launch *l, const char *id, struct err *e)
     sha256_text(&h, sum);
     l->guessable = text.len == 0;
     snprintf(l->token, sizeof l->token, "%s", sum);
-    buf_clear(&text);
     return ret;
 }
 

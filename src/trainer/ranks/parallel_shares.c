@@ -183,7 +183,7 @@ static void divide_units(struct parallel *p, struct optim_piece *piece)
 
 void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
 {
-    struct optim_piece *piece;
+    AUTO_FREE struct optim_piece *piece = NULL;
     size_t n;
 
     p->graph = g;
@@ -195,7 +195,6 @@ void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
     n = (size_t)p->own_count;
     if (parallel_shares_state(p))
         optim_keep_pieces(o, piece, g->n_units, p->own_count);
-    free(piece);
     if (parallel_sums_each(p) || parallel_shares_state(p))
         p->acc.bytes = n * sizeof(float);
     if (p->ordered)

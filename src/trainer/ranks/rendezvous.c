@@ -214,7 +214,8 @@ static int send_addresses(const struct coll *c,
                           double until)
 {
     const struct coll it = { .rank = rank, .size = c->size };
-    struct rank_address *linked = xcalloc((size_t)c->size, sizeof *linked);
+    AUTO_FREE struct rank_address *linked =
+        xcalloc((size_t)c->size, sizeof *linked);
     char reason[REASON_BYTES] = "";
     size_t n = 0;
     int ret;
@@ -225,7 +226,6 @@ static int send_addresses(const struct coll *c,
     ret = peer_socket_move(fd, reason, sizeof reason, true, until);
     if (ret == 0)
         ret = peer_socket_move(fd, linked, n * sizeof *linked, true, until);
-    free(linked);
     return ret;
 }
 
@@ -426,7 +426,8 @@ int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
                struct err *e)
 {
     const double until = clock_mono() + c->timeout;
-    struct rank_address *address = xcalloc((size_t)c->size, sizeof *address);
+    AUTO_FREE struct rank_address *address =
+        xcalloc((size_t)c->size, sizeof *address);
     const struct launch *l = conf->launch;
     char session[RANDOM_SECRET], token[HELLO_TOKEN];
     struct hello mine;
@@ -450,6 +451,5 @@ int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
         }
         close(listener);
     }
-    free(address);
     return ret;
 }

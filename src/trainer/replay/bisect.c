@@ -26,7 +26,7 @@ static int compute_as(const struct run_info *run, int64_t step,
     const char *device = changed_param(run, "derived.device", step);
     const char *instructions = changed_param(run, "derived.instructions", step);
     const char *given = getenv("GTRAIN_ISA");
-    char *before = given ? xstrdup(given) : NULL;
+    AUTO_FREE char *before = given ? xstrdup(given) : NULL;
     int ret;
 
     if (device && instructions && strcmp(device, "cpu") == 0)
@@ -36,7 +36,6 @@ static int compute_as(const struct run_info *run, int64_t step,
         setenv("GTRAIN_ISA", before, 1);
     else
         unsetenv("GTRAIN_ISA");
-    free(before);
     return ret;
 }
 
@@ -50,7 +49,7 @@ static void add_word(struct path_list *argv, const char *word)
 static int compute(struct buf *out, const struct bisect_run *r, int64_t step,
                    const char *const *words, struct err *e)
 {
-    struct path_list argv = { 0 };
+    AUTO(path_list_clear) struct path_list argv = { 0 };
     struct spawn s = { .out = out, .quiet = true, .max = (size_t)2 << 30 };
     int ret;
 
@@ -68,7 +67,6 @@ static int compute(struct buf *out, const struct bisect_run *r, int64_t step,
     }
     path_list_add(&argv, NULL);
     ret = compute_as(r->run, step, (const char *const *)argv.name, &s, e);
-    path_list_clear(&argv);
     return ret < 0 ? err_wrap(e, "cannot compute %s again", r->run->name) : 0;
 }
 
@@ -98,7 +96,7 @@ int bisect_trace(struct bisect_rows *t, const struct bisect_run *r,
                  int64_t first, int64_t last, enum trace_kind kind,
                  struct err *e)
 {
-    char *steps = xasprintf("%" PRId64 ":%" PRId64, first, last);
+    AUTO_FREE char *steps = xasprintf("%" PRId64 ":%" PRId64, first, last);
     const char *const words[] = { "replay", r->run->id, "--steps",
                                   steps,    "--trace",  trace_words[kind],
                                   NULL };
@@ -108,7 +106,6 @@ int bisect_trace(struct bisect_rows *t, const struct bisect_run *r,
     ret = compute(&t->text, r, first, words, e);
     if (ret == 0)
         ret = read_rows(t, e);
-    free(steps);
     return ret;
 }
 
@@ -159,14 +156,13 @@ bool bisect_trace_diverge(const struct bisect_rows *a,
 static int compute_documents(struct buf *rows, const struct bisect_run *r,
                              int64_t step, struct err *e)
 {
-    char *number = xasprintf("%" PRId64, step);
+    AUTO_FREE char *number = xasprintf("%" PRId64, step);
     const char *const words[] = { "batch", r->run->id, number, "-n",
                                   "0",     "--whole",  NULL };
     const int ret = compute(rows, r, step, words, e);
 
     for (char *at = rows->s; (at = strchr(at, '\n')); at++)
         *at = '\0';
-    free(number);
     return ret;
 }
 
@@ -196,18 +192,17 @@ static void add_text(struct table *t, const char *text, size_t at)
 {
     enum { BEFORE = 20, SHOWN = 60 };
     const char *from = text + (at > BEFORE ? at - BEFORE : 0);
-    struct buf clean = BUF_INIT;
+    AUTO(buf_clear) struct buf clean = BUF_INIT;
 
     utf8_clean(&clean, from, strnlen(from, SHOWN));
     table_text(t, clean.s);
-    buf_clear(&clean);
 }
 
 int bisect_document(struct table *t, const struct bisect_run *a,
                     const struct bisect_run *b, int64_t step, int64_t sequence,
                     struct err *e)
 {
-    struct buf of_a = BUF_INIT, of_b = BUF_INIT;
+    AUTO(buf_clear) struct buf of_a = BUF_INIT, of_b = BUF_INIT;
     int ret = compute_documents(&of_a, a, step, e);
     const char *x, *y;
 
@@ -231,8 +226,6 @@ int bisect_document(struct table *t, const struct bisect_run *a,
         add_text(t, y, same);
         break;
     }
-    buf_clear(&of_a);
-    buf_clear(&of_b);
     return ret;
 }
 
@@ -304,7 +297,7 @@ static bool has_word(const char *s, const char *word, size_t n)
 /* The words of a list, as of libraries, that the other list lacks. */
 static void add_words(struct table *t, const char *s, const char *other)
 {
-    struct buf words = BUF_INIT;
+    AUTO(buf_clear) struct buf words = BUF_INIT;
 
     for (; *s; s += strspn(s, " ")) {
         const size_t len = strcspn(s, " ");
@@ -314,7 +307,6 @@ static void add_words(struct table *t, const char *s, const char *other)
         s += len;
     }
     table_text(t, words.s);
-    buf_clear(&words);
 }
 
 /* A value in the table: its first line, or what the other value lacks. */
@@ -455,7 +447,7 @@ static void add_block(struct trace *t, const char *name, const float *block)
 static int add_state(struct trace *t, struct err *e)
 {
     struct engine *eng = t->c->engine;
-    struct checkpoint_copy s = { 0 };
+    AUTO(checkpoint_copy_clear) struct checkpoint_copy s = { 0 };
     const int ret = checkpoint_copy_take(&s, eng, "", e);
 
     if (ret == 0 && eng->coll.rank == 0) {
@@ -464,7 +456,6 @@ static int add_state(struct trace *t, struct err *e)
         if (s.v)
             add_block(t, "second moments", s.v);
     }
-    checkpoint_copy_clear(&s);
     return ret;
 }
 

@@ -56,12 +56,12 @@ static int load_more(struct certify *c, struct err *e)
     c->answer = c->source + sources;
     for (size_t k = 0; k < n && ret == 0; k++) {
         const size_t i = k - sources;
-        char *key = k < sources ? eval_source_metric(c->engine->data.val, k)
-                                : multiple_choice_metric(&task[i / ANSWERS],
-                                                         i % ANSWERS);
+        AUTO_FREE char *key =
+            k < sources
+                ? eval_source_metric(c->engine->data.val, k)
+                : multiple_choice_metric(&task[i / ANSWERS], i % ANSWERS);
 
         ret = series_load(&c->source[k], c->run, key, LOAD_MAY_LACK, e);
-        free(key);
     }
     return ret;
 }
@@ -128,8 +128,9 @@ static int check_rollbacks(const struct certify *c, int64_t last, struct err *e)
 static int find_checkpoint(const struct certify *c, int64_t step, char **path,
                            struct err *e)
 {
-    char *folder = certify_folder(c->engine->set->checkpoint.folder, c->run);
-    char *handed = NULL;
+    AUTO_FREE char *folder =
+        certify_folder(c->engine->set->checkpoint.folder, c->run);
+    AUTO_FREE char *handed = NULL;
     int ret = checkpoint_newest(folder, step, path, e);
 
     if (ret == 0 && c->handover)
@@ -137,7 +138,6 @@ static int find_checkpoint(const struct certify *c, int64_t step, char **path,
     if (handed && (!*path || checkpoint_step(path_name(handed)) >
                                  checkpoint_step(path_name(*path))))
         xreplace(path, handed);
-    FREE(handed, folder);
     return ret;
 }
 
@@ -148,7 +148,7 @@ static int go_to(struct certify *c, int64_t first, struct err *e)
     struct engine_state *now = &c->engine->state;
     const struct series *loss = &c->number[CERTIFY_LOSS];
     const char *sum = run_info_tag(c->run, CHECKPOINT_FROM_SHA256);
-    char *path;
+    AUTO_FREE char *path = NULL;
     int ret = find_checkpoint(c, first - 1, &path, e);
 
     if (path && checkpoint_step(path_name(path)) > now->step)
@@ -166,7 +166,6 @@ static int go_to(struct certify *c, int64_t first, struct err *e)
                     "training was resumed at step %" PRId64
                     ", and there is no checkpoint from there to step %" PRId64,
                     c->begins, first - 1);
-    free(path);
     return ret;
 }
 
@@ -274,14 +273,13 @@ static int write_copy(struct certify *c, const struct checkpoint_copy *s,
 static int compare_state(struct certify *c, struct certify_result *r,
                          const struct checkpoint_sums *then, struct err *e)
 {
-    struct checkpoint_copy here = { 0 };
+    AUTO(checkpoint_copy_clear) struct checkpoint_copy here = { 0 };
     struct checkpoint_sums now;
     bool weights, moments;
     int ret = checkpoint_copy_take(&here, c->engine, "", e);
 
     if (ret == 0)
         ret = write_copy(c, &here, &now, e);
-    checkpoint_copy_clear(&here);
     if (ret < 0 || c->engine->coll.rank > 0)
         return ret;
     weights = strcmp(now.model, then->model) != 0;
@@ -321,11 +319,10 @@ static int compare_validation(struct certify *c, struct certify_result *r,
     compare_number(c, r, CERTIFY_VAL_PERPLEXITY, exp(now.loss));
     compare_number(c, r, CERTIFY_VAL_BPB, now.bpb);
     for (size_t k = 0; k < count_sources(c); k++) {
-        char *metric = eval_source_metric(c->engine->data.val, k);
+        AUTO_FREE char *metric = eval_source_metric(c->engine->data.val, k);
 
         compare_point(c, r, &c->source[k], CERTIFY_VAL_LOSS, metric,
                       now.source_loss[k]);
-        free(metric);
     }
     return 0;
 }
@@ -336,7 +333,8 @@ static int compare_questions(struct certify *c, struct certify_result *r,
 {
     const struct tasks *all = &c->engine->data.tasks;
     const int64_t step = c->engine->state.step;
-    struct multiple_choice_result *of = xcalloc(all->n + 1, sizeof *of);
+    AUTO_FREE struct multiple_choice_result *of =
+        xcalloc(all->n + 1, sizeof *of);
     double then;
     int ret = 0;
 
@@ -350,7 +348,7 @@ static int compare_questions(struct certify *c, struct certify_result *r,
             ret = err_set(e, ERR_INTERRUPTED, "stopped by a signal");
         for (int k = 0; k < ANSWERS && c->engine->coll.rank == 0 && ret == 0;
              k++) {
-            char *metric = multiple_choice_metric(&all->task[i], k);
+            AUTO_FREE char *metric = multiple_choice_metric(&all->task[i], k);
 
             if (*c->other && series_value(&record[k], step, &then) &&
                 then != of[i].of[k])
@@ -358,10 +356,8 @@ static int compare_questions(struct certify *c, struct certify_result *r,
             else
                 compare_point(c, r, &record[k], CERTIFY_LR, metric,
                               of[i].of[k]);
-            free(metric);
         }
     }
-    free(of);
     return ret;
 }
 
@@ -371,9 +367,9 @@ static int compare_samples(struct certify *c, struct certify_result *r,
                            struct err *e)
 {
     struct engine *eng = c->engine;
-    char *name = xasprintf(SAMPLER_FILE, (long long)eng->state.step);
-    char *path = path_join(c->run->artifacts, name);
-    struct buf then = BUF_INIT, now = BUF_INIT;
+    AUTO_FREE char *name = xasprintf(SAMPLER_FILE, (long long)eng->state.step);
+    AUTO_FREE char *path = path_join(c->run->artifacts, name);
+    AUTO(buf_clear) struct buf then = BUF_INIT, now = BUF_INIT;
     size_t last;
     int ret = 0;
 
@@ -392,9 +388,6 @@ static int compare_samples(struct certify *c, struct certify_result *r,
                      name);
         }
     }
-    buf_clear(&then);
-    buf_clear(&now);
-    FREE(path, name);
     return ret;
 }
 
@@ -549,7 +542,7 @@ static int judge(struct certify *c, struct certify_result *r,
         double off;
         int doubt;
     } found = { r->differs, c->same, r->off, r->doubt };
-    struct checkpoint_copy mine = { 0 };
+    AUTO(checkpoint_copy_clear) struct checkpoint_copy mine = { 0 };
     double limit = c->lost == c->since ? HUGE_VAL : 10 * tolerance(c);
     int ret;
 
@@ -571,7 +564,6 @@ static int judge(struct certify *c, struct certify_result *r,
         limit = moved < 0.1 ? fmax(limit, (is_fp32(c) ? 1000 : 10) * moved)
                             : HUGE_VAL;
     }
-    checkpoint_copy_clear(&mine);
     if (ret < 0)
         return -1;
     if (found.off > limit) {
@@ -592,6 +584,7 @@ static int judge(struct certify *c, struct certify_result *r,
 static int hop_to(struct certify *c, const char *path, struct certify_result *r,
                   struct err *e)
 {
+    AUTO(checkpoint_copy_clear)
     struct checkpoint_copy here = { 0 }, then = { 0 };
     int ret = checkpoint_copy_take(&here, c->engine, "", e);
     double off;
@@ -614,8 +607,6 @@ static int hop_to(struct certify *c, const char *path, struct certify_result *r,
     }
     if (ret == 0)
         ret = judge(c, r, &here, &then, e);
-    checkpoint_copy_clear(&here);
-    checkpoint_copy_clear(&then);
     return ret == 0 ? begin_here(c, e) : -1;
 }
 
@@ -623,15 +614,16 @@ static int hop_to(struct certify *c, const char *path, struct certify_result *r,
 static int hop(struct certify *c, struct certify_result *r, struct err *e)
 {
     const int64_t step = c->engine->state.step;
-    char *folder = certify_folder(c->engine->set->checkpoint.folder, c->run);
-    char *path = xasprintf("%s/step-%08" PRId64, folder, step), *found = NULL;
+    AUTO_FREE char *folder =
+        certify_folder(c->engine->set->checkpoint.folder, c->run);
+    AUTO_FREE char *path = xasprintf("%s/step-%08" PRId64, folder, step);
+    AUTO_FREE char *found = NULL;
     int ret = 0;
 
     if (path_is_folder(path))
         ret = checkpoint_newest(folder, step, &found, e);
     if (found && checkpoint_step(path_name(found)) == step)
         ret = hop_to(c, found, r, e);
-    FREE(found, path, folder);
     return ret;
 }
 
@@ -664,14 +656,12 @@ int certify_steps(struct certify *c, int64_t first, int64_t last,
 
 int certify_hand_over(struct certify *c, struct err *e)
 {
-    struct checkpoint_copy s = { 0 };
-    char *folder =
+    AUTO(checkpoint_copy_clear) struct checkpoint_copy s = { 0 };
+    AUTO_FREE char *folder =
         xasprintf("%s/step-%08" PRId64, c->handover, c->engine->state.step);
     int ret = checkpoint_copy_take(&s, c->engine, "", e);
 
     if (c->engine->coll.rank == 0 && ret == 0)
         ret = path_make(folder, e) < 0 ? -1 : checkpoint_write(&s, folder, e);
-    checkpoint_copy_clear(&s);
-    free(folder);
     return ret;
 }

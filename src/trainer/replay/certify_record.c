@@ -17,11 +17,11 @@
 static int check_data(const struct certify *c, const char *key,
                       const struct mixture *data, struct err *e)
 {
-    char *param = xasprintf("derived.%s", key);
+    AUTO_FREE char *param = xasprintf("derived.%s", key);
     const char *then = changed_param(c->run, param, c->begins);
     const char *now = data ? mixture_hash(data) : then;
     const size_t n = data ? mixture_sources(data) : 0;
-    char *missing = NULL;
+    AUTO_FREE char *missing = NULL;
     int ret = 0;
 
     if (then && strcmp(then, now) != 0) {
@@ -34,7 +34,6 @@ static int check_data(const struct certify *c, const char *key,
                             "%.12s, not %.12s",
                             key, now, then);
     }
-    FREE(missing, param);
     return ret;
 }
 

@@ -42,7 +42,7 @@ static int compare_param(const struct settings *s, const struct setting *row,
                          const struct run_info *run, struct err *e)
 {
     const char *shown = changed_param(run, row->key, INT64_MAX);
-    struct buf value = BUF_INIT, text = BUF_INIT;
+    AUTO(buf_clear) struct buf value = BUF_INIT, text = BUF_INIT;
     int ret = 0;
 
     conf_text(&s->conf, row, &value);
@@ -53,8 +53,6 @@ static int compare_param(const struct settings *s, const struct setting *row,
                       "the parameter %s of %s is %.100s, but its config.ini "
                       "has %.100s",
                       row->key, run->name, shown, text.s);
-    buf_clear(&value);
-    buf_clear(&text);
     return ret;
 }
 
@@ -95,20 +93,19 @@ static int put_threads(struct settings *s, const struct recorded_run *r,
 /* Questions that are not here are not asked, and named as not computed. */
 static int drop_questions(struct settings *s, struct err *e)
 {
-    struct tasks tasks = { 0 };
+    AUTO(tasks_clear) struct tasks tasks = { 0 };
     struct err why = { 0 };
     int ret = 0;
 
     if (engine_data_add_tasks(&tasks, s, &why) < 0 && why.kind == ERR_MISSING)
         ret = conf_put(&s->conf, "eval.tasks", "", "this command", e);
-    tasks_clear(&tasks);
     return ret;
 }
 
 static int load_settings(struct settings *s, const struct recorded_run *r,
                          const struct run_info *run, struct err *e)
 {
-    char *path = path_join(run->artifacts, "config.ini");
+    AUTO_FREE char *path = path_join(run->artifacts, "config.ini");
     int ret = settings_begin(s, path, e);
 
     if (ret == 0)
@@ -128,7 +125,6 @@ static int load_settings(struct settings *s, const struct recorded_run *r,
         ret = conf_put_int(&s->conf, "train.tokens_per_step",
                            recorded(r, run, "derived.tokens_per_step"),
                            "the run", e);
-    free(path);
     return ret;
 }
 
@@ -138,7 +134,8 @@ static int name_folder(const struct recorded_run *r, const struct settings *s,
                        struct err *e)
 {
     const size_t n = strlen(s->run.root);
-    char *store = realpath(r->root, NULL), *here = realpath(".", NULL);
+    AUTO_FREE char *store = realpath(r->root, NULL);
+    AUTO_FREE char *here = realpath(".", NULL);
     const struct err why = *e;
 
     if (why.kind == ERR_MISSING && store && here && *s->run.root != '/' &&
@@ -150,7 +147,6 @@ static int name_folder(const struct recorded_run *r, const struct settings *s,
                     "that folder, or give others with --set",
                     why.text, store);
     }
-    FREE(store, here);
     return -1;
 }
 
@@ -179,8 +175,8 @@ int recorded_run_use(const struct recorded_run *r, const struct run_info *run,
                      recorded_run_fn *use, struct err *e)
 {
     const int64_t n = recorded_run_ranks(r, run);
-    struct settings s = { 0 };
-    struct engine eng = { 0 };
+    AUTO(settings_clear) struct settings s = { 0 };
+    AUTO(engine_close) struct engine eng = { 0 };
     int ret;
 
     if (n < 1 || n > 1024)
@@ -198,8 +194,6 @@ int recorded_run_use(const struct recorded_run *r, const struct run_info *run,
         ret = use(&eng, run, e);
     if (ret < 0)
         local_ranks_report(e);
-    engine_close(&eng);
-    settings_clear(&s);
     return ret;
 }
 
@@ -215,12 +209,11 @@ int recorded_run_find(struct runs *runs, const struct recorded_run *r,
 int recorded_run_open(struct recorded_run *r, const char *word,
                       recorded_run_fn *use, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     int ret = recorded_run_find(&runs, r, word, e);
 
     if (ret == 0)
         ret = recorded_run_use(r, &runs.run[0], use, e);
-    runs_free(&runs);
     free(r->sets.item);
     return ret;
 }

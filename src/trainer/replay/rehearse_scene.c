@@ -76,8 +76,9 @@ static bool is_running(struct spawn_group *g)
 /* The children of a process, in the order in which they were started. */
 static size_t list_children(pid_t pid, pid_t *out, size_t most)
 {
-    char *path = xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path =
+        xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t n = 0;
 
@@ -89,8 +90,6 @@ static size_t list_children(pid_t pid, pid_t *out, size_t most)
                 break;
             out[n++] = (pid_t)child;
         }
-    buf_clear(&text);
-    free(path);
     return n;
 }
 
@@ -207,11 +206,10 @@ static int start_training(struct rehearsal *r, struct spawn_group *g,
                           const char *scene, const char *const *more,
                           int64_t most, struct err *e)
 {
-    struct path_list argv = { 0 };
-    char *folder = folder_of(r, scene);
-    char *own = xasprintf("checkpoint.folder=%s", folder);
+    AUTO(path_list_clear) struct path_list argv = { 0 };
+    AUTO_FREE char *folder = folder_of(r, scene);
+    AUTO_FREE char *own = xasprintf("checkpoint.folder=%s", folder);
     char count[NUM_TEXT];
-    int ret;
 
     path_list_add(&argv, xstrdup(r->program));
     add_words(&argv, "--config", r->config);
@@ -229,10 +227,7 @@ static int start_training(struct rehearsal *r, struct spawn_group *g,
     if (r->ranks > 1)
         add_words(&argv, "--ranks", count);
     path_list_add(&argv, NULL);
-    ret = rehearse_start(g, (const char *const *)argv.name, r->log, most, e);
-    path_list_clear(&argv);
-    FREE(folder, own);
-    return ret;
+    return rehearse_start(g, (const char *const *)argv.name, r->log, most, e);
 }
 
 /* Start and wait for the end; the exit status, or -1. */
@@ -257,11 +252,9 @@ static char *newest_of(const struct rehearsal *r, const char *scene)
 
 static int64_t newest_step(const struct rehearsal *r, const char *scene)
 {
-    char *path = newest_of(r, scene);
-    const int64_t step = path ? checkpoint_step(path_name(path)) : 0;
+    AUTO_FREE char *path = newest_of(r, scene);
 
-    free(path);
-    return step;
+    return path ? checkpoint_step(path_name(path)) : 0;
 }
 
 /* ---- results ---------------------------------------------------------- */
@@ -284,15 +277,13 @@ void rehearsal_result(struct rehearsal *r, const char *scene,
 static void add_failure(struct rehearsal *r, const char *scene,
                         const char *what, int status)
 {
-    struct buf log = BUF_INIT;
-    char *line, *text;
+    AUTO(buf_clear) struct buf log = BUF_INIT;
+    AUTO_FREE char *line = NULL, *text = NULL;
 
     buf_read_file(&log, r->log, 64 << 20, ERR_IGNORED);
     line = spawn_last_line(&log, "gtrain");
     text = xasprintf("%s: exit status %d: %s", what, status, line);
     rehearsal_result(r, scene, "failed", text);
-    FREE(text, line);
-    buf_clear(&log);
 }
 
 /* Compute the last steps again, which are around the place of the resume. */
@@ -302,13 +293,12 @@ static bool is_certified(const struct rehearsal *r, const char *scene,
     const char *const argv[] = { r->program, "replay", scene,
                                  "--root",   r->store, "--last",
                                  "6",        "-q",     NULL };
-    struct buf out = BUF_INIT;
+    AUTO(buf_clear) struct buf out = BUF_INIT;
     struct spawn s = { .out = &out, .quiet = true };
     struct err e = { 0 };
     const bool same = !r->exact || spawn_run(argv, &s, &e) == 0;
 
     buf_str(why, same ? "" : e.text);
-    buf_clear(&out);
     return same;
 }
 
@@ -318,10 +308,10 @@ static void resume_scene(struct rehearsal *r, const char *scene,
                          const char *text)
 {
     const int64_t from = newest_step(r, scene);
-    char *stop = xasprintf("train.stop_at=%" PRId64, from + EVERY);
+    AUTO_FREE char *stop = xasprintf("train.stop_at=%" PRId64, from + EVERY);
     const char *const more[] = { stop, NULL };
     const int status = from > 0 ? run_to_end(r, scene, more, 0) : -1;
-    struct buf why = BUF_INIT;
+    AUTO(buf_clear) struct buf why = BUF_INIT;
 
     if (from == 0) {
         buf_printf(&why, "%s, and left no checkpoint to resume from", text);
@@ -334,8 +324,6 @@ static void resume_scene(struct rehearsal *r, const char *scene,
         buf_printf(&why, "%s; resumed at step %" PRId64, text, from);
         rehearsal_result(r, scene, "passed", why.s);
     }
-    buf_clear(&why);
-    free(stop);
 }
 
 /* ---- scenes ----------------------------------------------------------- */
@@ -453,13 +441,13 @@ static int play_signal(struct rehearsal *r, const struct scene *s)
 /* Half of the size of the newest weights. */
 static int64_t half_of_weights(const struct rehearsal *r, const char *scene)
 {
-    char *newest = newest_of(r, scene);
-    char *path = newest ? path_join(newest, "model.safetensors") : NULL;
+    AUTO_FREE char *newest = newest_of(r, scene);
+    AUTO_FREE char *path =
+        newest ? path_join(newest, "model.safetensors") : NULL;
     struct stat st = { 0 };
 
     if (path && stat(path, &st) < 0)
         st.st_size = 0;
-    FREE(newest, path);
     return (int64_t)st.st_size / 2;
 }
 
@@ -473,12 +461,12 @@ static char *link_shards(const struct rehearsal *r, const char *all)
 
     if (path_make(folder, &none) == 0 && loader_open(&l, &conf, &none) == 0) {
         for (int64_t n = 0; n + 1 < loader_shards(l); n++) {
-            char *from = realpath(loader_path(l, n), NULL);
-            char *to = path_join(folder, path_name(loader_path(l, n)));
+            AUTO_FREE char *from = realpath(loader_path(l, n), NULL);
+            AUTO_FREE char *to =
+                path_join(folder, path_name(loader_path(l, n)));
 
             if (!from || symlink(from, to) < 0)
                 log_warn("cannot link %s", loader_path(l, n));
-            FREE(from, to);
         }
         loader_close(l);
         files = path_join(folder, "*");
@@ -490,9 +478,9 @@ static char *link_shards(const struct rehearsal *r, const char *all)
 /* The assignment of data.train without the last shard of the first source. */
 static char *lose_shard(const struct rehearsal *r)
 {
-    struct source_list l;
-    struct buf text = BUF_INIT;
-    char *files;
+    AUTO(source_list_clear) struct source_list l = { 0 };
+    AUTO(buf_clear) struct buf text = BUF_INIT;
+    AUTO_FREE char *files = NULL;
 
     if (source_list_parse(&l, r->set.data.train, ERR_IGNORED) < 0)
         return NULL;
@@ -502,20 +490,14 @@ static char *lose_shard(const struct rehearsal *r)
         buf_str(&text, i > 0 ? ", " : "");
         source_list_text(&l.part[i], i > 0 ? l.part[i].files : files, &text);
     }
-    source_list_clear(&l);
-    if (!files) {
-        buf_clear(&text);
-        return NULL;
-    }
-    free(files);
-    return buf_detach(&text);
+    return files ? buf_detach(&text) : NULL;
 }
 
 /* As play_signal(). */
 static int play_steps(struct rehearsal *r, const struct scene *s)
 {
     int status = run_to_end(r, s->name, stop_early, 0);
-    char *files;
+    AUTO_FREE char *files = NULL;
 
     if (status != 0) {
         add_failure(r, s->name, "training failed", status);
@@ -525,7 +507,6 @@ static int play_steps(struct rehearsal *r, const struct scene *s)
         files = lose_shard(r);
         status = run_to_end(r, s->name,
                             (const char *[]){ files, s->more[0], NULL }, 0);
-        free(files);
     } else if (s->more) {
         status = run_to_end(r, s->name, s->more,
                             s->is_full ? half_of_weights(r, s->name) : 0);

@@ -110,19 +110,17 @@ static int refuse_sweep(void *arg, const char *key, const char *value,
 /* The path of the installed settings of this name, or NULL. */
 static char *find_installed(const char *name)
 {
-    char *below, *path = NULL;
+    AUTO_FREE char *below = NULL;
 
     if (strchr(name, '/') || strchr(name, '.') || path_exists(name))
         return NULL;
     below = xasprintf("../share/gtrain/conf/%s.ini", name);
-    path = spawn_beside(below, R_OK);
-    free(below);
-    return path;
+    return spawn_beside(below, R_OK);
 }
 
 int settings_read(struct settings *c, const char *path, struct err *e)
 {
-    char *installed = find_installed(path);
+    AUTO_FREE char *installed = find_installed(path);
     struct err sweep = { 0 };
     int ret;
 
@@ -132,7 +130,6 @@ int settings_read(struct settings *c, const char *path, struct err *e)
     if (ret < 0 && conf_walk(path, false, refuse_sweep, (char *)(uintptr_t)path,
                              &sweep) < 0)
         *e = sweep;
-    free(installed);
     return ret;
 }
 

@@ -126,7 +126,7 @@ static int put_shots_of_core(struct questions *q, struct buf *out,
                              struct err *e)
 {
     const size_t count = (size_t)q->task->shots, at = (size_t)q->at;
-    size_t *drawn;
+    AUTO_FREE size_t *drawn = NULL;
 
     if (count == 0)
         return 0;
@@ -137,7 +137,6 @@ static int put_shots_of_core(struct questions *q, struct buf *out,
     python_random_sample(&q->random, q->shots - 1, count, drawn);
     for (size_t i = 0; i < count; i++)
         buf_str(out, q->shot[drawn[i] + (drawn[i] >= at)].text);
-    free(drawn);
     return 0;
 }
 
@@ -214,7 +213,7 @@ static int add_question(void *arg, const struct task_question *r,
     struct questions *q = arg;
     const bool own = q->at % q->shares == q->engine->coll.rank % q->shares;
     const bool end = q->task->is[TASK_CONTINUATION];
-    struct buf before = BUF_INIT;
+    AUTO(buf_clear) struct buf before = BUF_INIT;
     const size_t first = q->n;
     struct request *of;
     int64_t shared;
@@ -226,7 +225,6 @@ static int add_question(void *arg, const struct task_question *r,
     q->at++;
     for (int i = 0; ret == 0 && own && i < r->n; i++)
         add_request(q, before.s, &r->choice[i]);
-    buf_clear(&before);
     if (q->n == first)
         return ret;
     of = &q->request[first];

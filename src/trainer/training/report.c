@@ -28,11 +28,10 @@ static void store_text(struct report *r, const char *name, const char *text)
 
 static void store_config(struct report *r, const struct engine *eng)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     conf_dump(&eng->set->conf, &text);
     store_text(r, "config.ini", text.s);
-    buf_clear(&text);
 }
 
 static double rate_at(const void *schedule, double step)
@@ -42,13 +41,12 @@ static double rate_at(const void *schedule, double step)
 
 static void store_schedule(struct report *r, const struct engine *eng)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     struct schedule s;
 
     schedule_init(&s, eng->set);
     planned_rates_write(&text, rate_at, &s, s.peak, eng->set->is.steps);
     store_text(r, PLANNED_RATES, text.s);
-    buf_clear(&text);
 }
 
 static void write_line(void *arg, enum log_level level, const char *line)
@@ -108,7 +106,7 @@ int report_open(struct report *r, struct engine *eng, const char *command,
         .cpus = on_gpu(eng) ? 0 : eng->dev.threads * eng->coll.size,
         .gpus = on_gpu(eng) ? eng->coll.size : 0,
     };
-    char *claim = NULL;
+    AUTO_FREE char *claim = NULL;
     int ret;
 
     *r = (struct report){ .last_val = (double)NAN };
@@ -127,7 +125,6 @@ int report_open(struct report *r, struct engine *eng, const char *command,
             store_schedule(r, eng);
         report_params(r->run, eng, resume_id && c.resume);
     }
-    free(claim);
     return ret;
 }
 
@@ -416,7 +413,7 @@ void report_step(struct report *r, const struct engine *eng,
 void report_eval(struct report *r, const struct engine *eng,
                  const struct eval_result *v)
 {
-    struct buf sources = BUF_INIT;
+    AUTO(buf_clear) struct buf sources = BUF_INIT;
     char bits[48] = "";
 
     r->last_val = v->loss;
@@ -429,21 +426,19 @@ void report_eval(struct report *r, const struct engine *eng,
         snprintf(bits, sizeof bits, ", %.4f bits per byte", v->bpb);
     }
     for (size_t k = 0; k < mixture_sources(eng->data.val); k++) {
-        char *metric = eval_source_metric(eng->data.val, k);
+        AUTO_FREE char *metric = eval_source_metric(eng->data.val, k);
 
         if (*mixture_name(eng->data.val, k)) {
             run_metric(r->run, metric, eng->state.step, v->source_loss[k]);
             buf_printf(&sources, "; %s %.4f", mixture_name(eng->data.val, k),
                        v->source_loss[k]);
         }
-        free(metric);
     }
     run_output_printf(&r->log, "%lld val %.6f\n", (long long)eng->state.step,
                       v->loss);
     log_info("step %lld: validation loss %.4f, perplexity %.2f%s%s",
              (long long)eng->state.step, v->loss, exp(v->loss), bits,
              sources.len ? sources.s : "");
-    buf_clear(&sources);
 }
 
 /* ---- other events ----------------------------------------------------- */
@@ -496,12 +491,11 @@ void report_multiple_choice(struct report *r, const struct engine *eng,
     if (!r->run)
         return;
     for (int k = 0; k < ANSWERS; k++) {
-        char *metric = multiple_choice_metric(task, k);
+        AUTO_FREE char *metric = multiple_choice_metric(task, k);
 
         /* NaN where the model has no loss, but not where the task has none */
         if (isnan(acc) || !isnan(v->of[k]))
             run_metric(r->run, metric, step, v->of[k]);
-        free(metric);
     }
     if (strncmp(task->name, "hellaswag", 9) == 0)
         run_output_printf(&r->log, "%lld hella %.4f\n", (long long)step, norm);
@@ -546,7 +540,7 @@ static enum run_status status_of(const struct err *e)
 /* The most that the device's memory was used for each purpose. */
 static void show_memory(const struct dev_memory *m)
 {
-    struct buf line = BUF_INIT;
+    AUTO(buf_clear) struct buf line = BUF_INIT;
     char n[NUM_TEXT];
 
     for (int i = 0; i < DEV_USES; i++)
@@ -555,13 +549,12 @@ static void show_memory(const struct dev_memory *m)
                        num_bytes(n, (double)m->of[i].most));
     if (line.len)
         log_info("memory: %s", line.s);
-    buf_clear(&line);
 }
 
 static void show_result(const struct report *r, const struct engine *eng)
 {
     const char *name = run_name(r->run);
-    struct buf word = BUF_INIT;
+    AUTO(buf_clear) struct buf word = BUF_INIT;
     char time[NUM_TEXT];
 
     buf_shell_short(&word, name);
@@ -572,7 +565,6 @@ static void show_result(const struct report *r, const struct engine *eng)
         log_info("%s: %lld steps in %s, loss %.4f; see 'gtrack show %s'", name,
                  (long long)eng->state.step,
                  num_duration(time, engine_seconds(eng)), r->last_loss, word.s);
-    buf_clear(&word);
 }
 
 int report_close(struct report *r, struct engine *eng, int ret, struct err *e)

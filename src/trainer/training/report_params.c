@@ -16,7 +16,7 @@
 
 static void store_settings(struct run *run, const struct settings *s)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     for (const struct setting *row = settings_table; row->key; row++) {
         /* where training stops is no property of the run, which may resume */
@@ -28,7 +28,6 @@ static void store_settings(struct run *run, const struct settings *s)
         conf_text(&s->conf, row, &text);
         run_param(run, row->key, text.s);
     }
-    buf_clear(&text);
 }
 
 /* What follows from the settings, and how this machine computes: both may be
@@ -78,12 +77,12 @@ static void store_source(struct run *run, const struct loader *data,
                          const struct source_part *p, const char *context)
 {
     const char *files = p->files;
-    char *digest = xstrndup(loader_hash(data), 32);
-    char *profile = dump_json(
+    AUTO_FREE char *digest = xstrndup(loader_hash(data), 32);
+    AUTO_FREE char *profile = dump_json(
         json_pack("{s:I, s:I}", "tokens", (json_int_t)loader_tokens(data),
                   "shards", (json_int_t)loader_shards(data)));
-    struct buf uri = BUF_INIT;
-    char *source;
+    AUTO(buf_clear) struct buf uri = BUF_INIT;
+    AUTO_FREE char *source = NULL;
     struct run_dataset d = {
         .name = *p->name ? p->name : path_name(files),
         .digest = digest,
@@ -97,8 +96,6 @@ static void store_source(struct run *run, const struct loader *data,
     d.source = source = dump_json(json_pack("{s:s}", "uri", uri.s));
     if (run_dataset(run, &d, &e) < 0)
         log_warn("%s", e.text);
-    buf_clear(&uri);
-    FREE(digest, profile, source);
 }
 
 /* A dataset for each source, and the hash of all. */
@@ -106,7 +103,7 @@ static void store_sources(struct run *run, const struct mixture *data,
                           const char *files, const char *key,
                           const char *context)
 {
-    struct source_list l;
+    AUTO(source_list_clear) struct source_list l = { 0 };
 
     run_param(run, key, mixture_hash(data));
     if (source_list_parse(&l, files, ERR_IGNORED) < 0)
@@ -114,7 +111,6 @@ static void store_sources(struct run *run, const struct mixture *data,
     for (size_t k = 0; k < l.sources; k++)
         store_source(run, mixture_loader(data, k), source_list_first(&l, k),
                      context);
-    source_list_clear(&l);
 }
 
 static void store_task(struct run *run, const struct task *t)
@@ -126,11 +122,11 @@ static void store_task(struct run *run, const struct task *t)
     };
 
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
-        char *key = xasprintf("derived.task.%s.%s", t->name, file[i][0]);
+        AUTO_FREE char *key =
+            xasprintf("derived.task.%s.%s", t->name, file[i][0]);
 
         if (file[i][1])
             run_param(run, key, file[i][1]);
-        free(key);
     }
 }
 
@@ -166,12 +162,12 @@ static void store_tags(struct run *run, const char *tags)
     while (*tags) {
         const size_t len = strcspn(tags, ","), key = strcspn(tags, "=,");
         const char *value = tags + key + 1;
-        char *name = xstrndup(tags, key);
-        char *text = key < len ? xstrndup(value, len - key - 1) : xstrdup("");
+        AUTO_FREE char *name = xstrndup(tags, key);
+        AUTO_FREE char *text =
+            key < len ? xstrndup(value, len - key - 1) : xstrdup("");
 
         if (*name)
             run_tag(run, name, text);
-        FREE(name, text);
         tags += len;
         tags += strspn(tags, ", ");
     }

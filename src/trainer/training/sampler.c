@@ -400,17 +400,14 @@ static int continue_prompts(struct sampler *s, const struct ids *prompts,
 int sampler_run(struct sampler *s, const struct ids *prompts, int64_t tokens,
                 sampler_fn *on_token, void *arg, struct err *e)
 {
-    struct ids *cut = xcalloc((size_t)s->count, sizeof *cut);
-    int ret;
+    AUTO_FREE struct ids *cut = xcalloc((size_t)s->count, sizeof *cut);
 
     for (int i = 0; i < s->count; i++)
         if (i > 0 && prompts[i].id == prompts[i - 1].id)
             cut[i] = cut[i - 1];
         else
             cut[i] = cut_prompt(s, &prompts[i]);
-    ret = continue_prompts(s, cut, tokens, on_token, arg, e);
-    free(cut);
-    return ret;
+    return continue_prompts(s, cut, tokens, on_token, arg, e);
 }
 
 int sampler_read(struct sampler *s, int32_t *id, size_t n, struct err *e)
@@ -487,7 +484,7 @@ int sampler_texts(struct engine *eng, struct buf *all, size_t *last,
     struct sample_texts t = { eng, xcalloc((size_t)count, sizeof *t.text) };
     struct ids prompt = { 0 };
     struct ids *prompts = xcalloc((size_t)count, sizeof *prompts);
-    struct sampler s = { 0 };
+    AUTO(sampler_close) struct sampler s = { 0 };
     int ret;
 
     sampler_prompt(eng, c->prompt, &prompt);
@@ -501,7 +498,6 @@ int sampler_texts(struct engine *eng, struct buf *all, size_t *last,
     ret = sampler_open(&s, eng, count, (int64_t)prompt.n + c->tokens, 0, e);
     if (ret == 0)
         ret = sampler_run(&s, prompts, c->tokens, add_token, &t, e);
-    sampler_close(&s);
     for (int i = 0; i < count; i++) {
         buf_printf(all, "---- sample %d of step %lld\n", i + 1,
                    (long long)eng->state.step);

@@ -211,7 +211,7 @@ static int ask_questions(struct train *t, struct err *e)
     const double began = clock_mono();
     const struct tasks *all = &t->engine->data.tasks;
     int ret = 0;
-    struct multiple_choice_result *r = xcalloc(all->n + 1, sizeof *r);
+    AUTO_FREE struct multiple_choice_result *r = xcalloc(all->n + 1, sizeof *r);
 
     for (size_t i = 0; i < all->n && ret == 0 && !t->signalled; i++) {
         ret = multiple_choice_eval(t->engine, all, i, r, e);
@@ -233,7 +233,6 @@ static int ask_questions(struct train *t, struct err *e)
                 report_multiple_choice(&t->report, t->engine, &all->task[i],
                                        &r[i]);
     }
-    free(r);
     return ret;
 }
 
@@ -242,7 +241,7 @@ static int write_samples(struct train *t, struct err *e)
 {
     struct engine *eng = t->engine;
     const double began = clock_mono();
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     size_t last = 0;
     int ret;
 
@@ -258,7 +257,6 @@ static int write_samples(struct train *t, struct err *e)
     if (ret > 0)
         log_warn("no sample at step %lld: the model's logits are not finite",
                  (long long)eng->state.step);
-    buf_clear(&text);
     return ret < 0 ? -1 : 0;
 }
 
@@ -436,7 +434,7 @@ static void note_origin(struct run *run, const char *const tag[3],
 static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 {
     const char *from = t->engine->set->train.from;
-    struct settings then = { 0 };
+    AUTO(settings_clear) struct settings then = { 0 };
     int ret = 0;
 
     if (c->checkpoint)
@@ -444,7 +442,6 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
     if (ret == 0 && is_resumed(t) && t->engine->coll.rank == 0 &&
         checkpoint_settings(&then, c->checkpoint, ERR_IGNORED) == 0)
         checkpoint_compare(t->engine->set, &then, resume_breaks);
-    settings_clear(&then);
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
     else if (ret == 0)
@@ -486,16 +483,14 @@ static int open_checkpoints(struct train *t, bool steal, struct err *e)
 {
     struct engine *eng = t->engine;
     struct run *run = t->report.run;
-    char folder[4096], *own = NULL;
+    AUTO_FREE char *own = NULL;
+    char folder[4096];
     const struct checkpoint_claim claim = { folder, t->resumed, steal };
 
-    if (run && checkpoint_place(run, eng->set, is_resumed(t), &own, e) < 0) {
-        free(own);
+    if (run && checkpoint_place(run, eng->set, is_resumed(t), &own, e) < 0)
         return -1;
-    }
     snprintf(folder, sizeof folder, "%s",
              own ? own : eng->set->checkpoint.folder);
-    free(own);
     if (agree_folder(eng, folder, sizeof folder, e) < 0)
         return -1;
     return checkpoint_open(&t->checkpoint, eng, run, &claim, e);
