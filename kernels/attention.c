@@ -117,7 +117,7 @@ void ref_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
                   const struct tensor *qkv, const struct attn *a)
 {
     const int64_t N = tensor_rows(y), H = a->H, D = a->D, T = a->T;
-    double *p = xcalloc((size_t)T, sizeof *p);
+    AUTO_FREE double *p = xcalloc((size_t)T, sizeof *p);
 
     (void)dev;
     assert(N % T == 0 && tensor_cols(y) == H * D && H % a->K == 0);
@@ -136,7 +136,6 @@ void ref_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
             ref_set(y, i * D + d, sum);
         }
     }
-    free(p);
 }
 
 void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
@@ -146,9 +145,9 @@ void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
 {
     const int64_t N = tensor_rows(dy), H = a->H, D = a->D, T = a->T;
     const int64_t count = tensor_count(qkv);
-    double *sum = xcalloc((size_t)count, sizeof *sum);
-    double *p = xcalloc((size_t)T, sizeof *p);
-    double *g = xcalloc((size_t)T, sizeof *g);
+    AUTO_FREE double *sum = xcalloc((size_t)count, sizeof *sum);
+    AUTO_FREE double *p = xcalloc((size_t)T, sizeof *p);
+    AUTO_FREE double *g = xcalloc((size_t)T, sizeof *g);
 
     (void)dev;
     (void)lse;
@@ -179,9 +178,6 @@ void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
     }
     for (int64_t i = 0; i < count; i++)
         ref_add(dqkv, i, sum[i]);
-    free(sum);
-    free(p);
-    free(g);
 }
 
 void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
@@ -190,7 +186,7 @@ void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
 {
     const int64_t B = tensor_rows(y), H = a->H, K = a->K, D = a->D, T = a->T;
     const int64_t n = at < T ? at + 1 : T;
-    double *p = xcalloc((size_t)T, sizeof *p);
+    AUTO_FREE double *p = xcalloc((size_t)T, sizeof *p);
 
     (void)dev;
     assert(tensor_count(keys) == B * T * K * D);
@@ -221,7 +217,6 @@ void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
             ref_set(y, i * D + d, sum);
         }
     }
-    free(p);
 }
 
 void ref_attn_store(struct dev *dev, struct tensor *keys, struct tensor *values,

@@ -34,7 +34,7 @@ static void add_rows(struct tensor *dw, const struct tensor *tokens, int64_t T,
                      const struct tensor *dy)
 {
     const int64_t N = tensor_rows(dy), C = tensor_cols(dy);
-    double *sum = xcalloc((size_t)tensor_count(dw), sizeof *sum);
+    AUTO_FREE double *sum = xcalloc((size_t)tensor_count(dw), sizeof *sum);
 
     assert(tensor_cols(dw) == C);
     for (int64_t n = 0; n < N; n++) {
@@ -45,7 +45,6 @@ static void add_rows(struct tensor *dw, const struct tensor *tokens, int64_t T,
     }
     for (int64_t i = 0; i < tensor_count(dw); i++)
         ref_add(dw, i, sum[i]);
-    free(sum);
 }
 
 void ref_embed_bwd(struct dev *dev, struct tensor *dwte, struct tensor *dwpe,

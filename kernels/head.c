@@ -68,8 +68,8 @@ void ref_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
     const bool fp8 = w->fp8;
     const struct tensor x8 = fp8 ? fp8_rounded(x, E4M3_MANTISSA) : *x;
     const struct tensor w8 = fp8 ? fp8_rounded(w, E4M3_MANTISSA) : *w;
-    double *l = xcalloc((size_t)V, sizeof *l);
-    double *dws = xcalloc((size_t)(V * C), sizeof *dws);
+    AUTO_FREE double *l = xcalloc((size_t)V, sizeof *l);
+    AUTO_FREE double *dws = xcalloc((size_t)(V * C), sizeof *dws);
     struct head_goals g;
 
     (void)dev;
@@ -102,6 +102,4 @@ void ref_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
         free(x8.data);
         free(w8.data);
     }
-    free(l);
-    free(dws);
 }

@@ -81,7 +81,7 @@ void ref_value_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
     const int64_t N = tensor_rows(x), C = tensor_cols(x), G = tensor_cols(w);
     const int64_t K = tensor_rows(w), D = tensor_cols(e) / K;
     const int64_t width = tensor_cols(dqkv);
-    double *slope = xcalloc((size_t)(N * K), sizeof *slope);
+    AUTO_FREE double *slope = xcalloc((size_t)(N * K), sizeof *slope);
 
     (void)dev;
     for (int64_t i = 0; i < N * K; i++) {
@@ -109,5 +109,4 @@ void ref_value_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
             sum += slope[n * K + i / G] * ref_get(x, n * C + i % G);
         ref_add(dw, i, sum);
     }
-    free(slope);
 }

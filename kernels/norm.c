@@ -127,7 +127,7 @@ void ref_qknorm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dwq,
                     int K)
 {
     const int64_t N = tensor_rows(x), D = tensor_cols(wq);
-    double *sum = xcalloc((size_t)(2 * D), sizeof *sum);
+    AUTO_FREE double *sum = xcalloc((size_t)(2 * D), sizeof *sum);
 
     (void)dev;
     for (int64_t i = 0; i < N * (H + 2 * K); i++) {
@@ -160,5 +160,4 @@ void ref_qknorm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dwq,
         if (dwk)
             ref_add(dwk, d, sum[D + d]);
     }
-    free(sum);
 }

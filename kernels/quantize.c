@@ -95,7 +95,7 @@ void ref_linear_quantized_fwd(struct dev *dev, struct tensor *y,
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x), M = tensor_cols(y);
     const int bits = quant_bits(q);
-    double *row = xcalloc((size_t)C, sizeof *row);
+    AUTO_FREE double *row = xcalloc((size_t)C, sizeof *row);
 
     (void)dev;
     for (int64_t n = 0; n < N; n++) {
@@ -115,5 +115,4 @@ void ref_linear_quantized_fwd(struct dev *dev, struct tensor *y,
             ref_set(y, n * M + m, sum);
         }
     }
-    free(row);
 }

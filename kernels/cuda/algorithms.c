@@ -39,7 +39,7 @@ static bool read_line(char *s, struct algorithms_line *out)
 
 void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
 {
-    char *name = xasprintf("matmul-%s-%zu", gpu, version);
+    AUTO_FREE char *name = xasprintf("matmul-%s-%zu", gpu, version);
     struct buf text = BUF_INIT;
     struct err e = { 0 };
     char *at = NULL, *line;
@@ -58,7 +58,6 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
             APPEND(f->line, f->n, f->room) = one;
     }
     buf_clear(&text);
-    free(name);
 }
 
 bool algorithms_find(const struct algorithms *f,

@@ -445,7 +445,7 @@ char *sdpa_graph_kernel_name(const struct cudnn *api,
                              size_t room)
 {
     static const char key[] = "\"kernelName\":\"";
-    char *text = plan_as_json(api, plan);
+    AUTO_FREE char *text = plan_as_json(api, plan);
     const char *name = text ? strstr(text, key) : NULL;
 
     if (name)
@@ -453,7 +453,6 @@ char *sdpa_graph_kernel_name(const struct cudnn *api,
                  name + sizeof key - 1);
     else
         snprintf(out, room, "a kernel without a name");
-    free(text);
     return out;
 }
 

@@ -352,7 +352,7 @@ static int fetch_file(struct http *http, const struct catalog_link *link,
                       struct bar *bar, const char *path, struct fetched *out,
                       struct err *e)
 {
-    struct part p = { .fd = -1, .bar = bar };
+    AUTO(part_close) struct part p = { .fd = -1, .bar = bar };
     int ret = 0;
 
     *out = (struct fetched){ .existed = path_exists(path) };
@@ -367,7 +367,6 @@ static int fetch_file(struct http *http, const struct catalog_link *link,
                   : check_sum(link, out, path, e);
     else if (ret == 0)
         ret = fetch_new(http, link, &p, path, out, e);
-    part_close(&p);
     return ret;
 }
 

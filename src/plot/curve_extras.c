@@ -168,15 +168,13 @@ static void mark_best(const struct marked *c)
 static const char *batch_command(const struct marked *c, int64_t step)
 {
     AUTO(buf_clear) struct buf command = BUF_INIT;
-    const char *kept;
 
     if (strcmp(c->key, "train/loss") != 0)
         return NULL;
     buf_str(&command, "gtrain batch ");
     buf_shell_short(&command, c->run->name);
     buf_printf(&command, " %lld", (long long)step);
-    kept = arena_strdup(&c->figure->mem, command.s);
-    return kept;
+    return arena_strdup(&c->figure->mem, command.s);
 }
 
 static void note_highest(const struct marked *c, int64_t step)
@@ -358,7 +356,7 @@ void curve_forecast(struct build *b, struct panel *p,
                     const struct run_info *run, const char *key, int slot)
 {
     const struct forecast_request r = { key, 0, POINTS };
-    struct run_forecast f = { 0 };
+    AUTO(forecast_run_clear) struct run_forecast f = { 0 };
     struct err e = { 0 };
 
     if (figure_store(b, &e) < 0 ||
@@ -368,7 +366,6 @@ void curve_forecast(struct build *b, struct panel *p,
         add_curve(b, p, run, key, &f, slot);
         note_forecast(b->figure, &f.point[f.n - 1]);
     }
-    forecast_run_clear(&f);
 }
 
 /* ---- the table below the figure ------------------------------------------ */

@@ -102,7 +102,6 @@ static const char *label_of(struct drawing *d, const struct part *part,
                             int attempt)
 {
     AUTO(buf_clear) struct buf b = BUF_INIT;
-    char *label;
 
     if (d->together || !d->lines_named)
         buf_str(&b, d->set->shown[part->run]);
@@ -110,8 +109,7 @@ static const char *label_of(struct drawing *d, const struct part *part,
         buf_printf(&b, "%s%s", b.len ? ", " : "", part->line);
     if (attempt > 0)
         buf_printf(&b, ", attempt %d", attempt);
-    label = arena_strdup(&d->f->mem, b.s);
-    return label;
+    return arena_strdup(&d->f->mem, b.s);
 }
 
 static struct curve *new_curve(struct drawing *d, const struct part *part,

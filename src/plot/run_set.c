@@ -183,8 +183,7 @@ static size_t read_numbers(const struct run_set *c, const char *param,
         all = num_real(value, &number[i]) && isfinite(number[i]);
         known[n++] = number[i];
     }
-    n = all ? num_unique(known, n) : 0;
-    return n;
+    return all ? num_unique(known, n) : 0;
 }
 
 static bool has_all(const struct run_set *c, const char *param)
@@ -198,7 +197,7 @@ static bool has_all(const struct run_set *c, const char *param)
 
 size_t run_set_numbers(const struct run_set *c, const char *key[2])
 {
-    double *number = xcalloc(c->n + 1, sizeof *number);
+    AUTO_FREE double *number = xcalloc(c->n + 1, sizeof *number);
     size_t most[2] = { 2, 1 };
     AUTO(differ_clear) struct differ d = { 0 };
 
@@ -222,7 +221,6 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
             most[1] = n;
         }
     }
-    free(number);
     return !key[0] ? 0 : key[1] ? 2 : 1;
 }
 

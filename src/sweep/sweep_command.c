@@ -482,7 +482,7 @@ static int start_cell(void *arg, struct child *c, struct err *e)
  * frees it. */
 static char *read_last_line(const char *path)
 {
-    char tail[1024], *line;
+    char tail[1024];
     FILE *fp = fopen(path, "r");
     AUTO(buf_clear) struct buf text = BUF_INIT;
 
@@ -492,8 +492,7 @@ static char *read_last_line(const char *path)
         buf_add(&text, tail, fread(tail, 1, sizeof tail, fp));
         fclose(fp);
     }
-    line = spawn_last_line(&text, "gtrain");
-    return line;
+    return spawn_last_line(&text, "gtrain");
 }
 
 static int cell_ended(void *arg, size_t cell, int status, struct err *e)

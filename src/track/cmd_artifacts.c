@@ -116,8 +116,7 @@ static int list_files(const struct run_info *r, struct err *e)
         table_time(&t, f.file[i].mtime_ms);
     }
     ret = add_links(&t, r, e);
-    ret = table_finish(&t, ret, &style, e);
-    return ret;
+    return table_finish(&t, ret, &style, e);
 }
 
 static int artifacts_main(int argc, char **argv, struct err *e)

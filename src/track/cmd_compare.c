@@ -334,8 +334,7 @@ static int print_documents(int argc, char **argv, struct err *e)
         ret = track_select_one(&b, argv[1], LOAD_NO_METRICS, e);
     if (ret == 0)
         ret = compare_documents(&t, &a.run[0], &b.run[0], documents, e);
-    ret = table_finish(&t, ret, &style, e);
-    return ret;
+    return table_finish(&t, ret, &style, e);
 }
 
 static int compare_main(int argc, char **argv, struct err *e)
@@ -365,8 +364,7 @@ static int compare_main(int argc, char **argv, struct err *e)
         log_warn("%s", caution);
     if (ret == 0)
         ret = compare_runs(&t, &runs, e);
-    ret = table_finish(&t, ret, &style, e);
-    return ret;
+    return table_finish(&t, ret, &style, e);
 }
 
 const struct cmd cmd_compare = {

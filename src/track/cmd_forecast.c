@@ -47,7 +47,7 @@ static void add_row(struct table *t, const struct run_info *run,
 static int forecast_one(struct table *t, const struct runs *all,
                         const struct run_info *run, struct err *e)
 {
-    struct run_forecast f;
+    AUTO(forecast_run_clear) struct run_forecast f = { 0 };
     int ret = forecast_run(&f, &request, all, run, e);
 
     for (int i = 0; i < f.n && ret == 0; i++)
@@ -56,7 +56,6 @@ static int forecast_one(struct table *t, const struct runs *all,
         log_info("%s: no interval, because the store has fewer than three "
                  "other finished runs to test forecasts on",
                  run->name);
-    forecast_run_clear(&f);
     return ret;
 }
 
@@ -81,8 +80,7 @@ static int forecast_main(int argc, char **argv, struct err *e)
         ret = 0;
     for (size_t i = 0; i < runs.n && ret == 0; i++)
         ret = forecast_one(&t, &all, &runs.run[i], e);
-    ret = table_finish(&t, ret, &style, e);
-    return ret;
+    return table_finish(&t, ret, &style, e);
 }
 
 const struct cmd cmd_forecast = {

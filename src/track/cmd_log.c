@@ -231,7 +231,7 @@ static void add_values(struct run *run, const struct value_line *v, int64_t at)
 static int read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
                       size_t *values, struct err *e)
 {
-    struct value_line v = VALUE_LINE_INIT;
+    AUTO(value_line_clear) struct value_line v = VALUE_LINE_INIT;
     char *line = NULL;
     size_t room = 0;
     int64_t last = next - 1;
@@ -253,7 +253,6 @@ static int read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
     if (ferror(in) && !sig_caught())
         ret = err_sys(e, "cannot read standard input after line %zu", *lines);
     free(line);
-    value_line_clear(&v);
     return ret;
 }
 

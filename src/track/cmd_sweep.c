@@ -389,7 +389,7 @@ static int sweep_main(int argc, char **argv, struct err *e)
         .command = (const char *const *)argv + at,
         .n = (size_t)(argc - at),
     };
-    struct sweep_run s = SWEEP_RUN_INIT(&sweep_cells);
+    AUTO(sweep_run_close) struct sweep_run s = SWEEP_RUN_INIT(&sweep_cells);
     int ret;
 
     s.arg = &cells;
@@ -401,7 +401,6 @@ static int sweep_main(int argc, char **argv, struct err *e)
     }
     if (ret == 0)
         ret = sweep_command_run(&s, &command, action, e);
-    sweep_run_close(&s);
     return ret;
 }
 

@@ -312,7 +312,7 @@ static int check_options(bool live, struct err *e)
 static int watch_main(int argc, char **argv, struct err *e)
 {
     const bool live = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
-    struct alert_list alerts = { 0 };
+    AUTO(alert_list_clear) struct alert_list alerts = { 0 };
     struct termios was;
     int ret = check_options(live, e);
 
@@ -326,7 +326,6 @@ static int watch_main(int argc, char **argv, struct err *e)
         if (live)
             screen_leave(&was);
     }
-    alert_list_clear(&alerts);
     return ret;
 }
 

@@ -351,11 +351,9 @@ void secret_mask_named(struct buf *out, const char *name, const char *value)
 bool secret_is_named(const char *name, const char *value)
 {
     AUTO(buf_clear) struct buf b = BUF_INIT;
-    bool secret;
 
     secret_mask_named(&b, name, value);
-    secret = strcmp(b.s, value) != 0;
-    return secret;
+    return strcmp(b.s, value) != 0;
 }
 
 void secret_mask_command(struct buf *out, int argc, char *const *argv)

@@ -134,11 +134,9 @@ static bool is_geometric(const double *v, size_t n)
 bool axis_geometric(const double *values, size_t n)
 {
     AUTO_FREE double *sorted = xcalloc(n + 1, sizeof *sorted);
-    bool geometric;
 
     memcpy(sorted, values, n * sizeof *sorted);
-    geometric = is_geometric(sorted, num_unique(sorted, n));
-    return geometric;
+    return is_geometric(sorted, num_unique(sorted, n));
 }
 
 static void add_tick(struct axis *a, double at, const char *label)

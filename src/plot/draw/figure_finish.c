@@ -327,8 +327,7 @@ static const char *shorten(struct figure *f, const char *text, double columns)
     buf_add(&head, text, strlen(text) - strlen(tail));
     utf8_cut(&b, head.s, most - utf8_width(tail));
     buf_str(&b, tail);
-    text = arena_strdup(&f->mem, b.s);
-    return text;
+    return arena_strdup(&f->mem, b.s);
 }
 
 /* Raw values behind smoothed ones hide these where both are characters, but the

@@ -133,7 +133,7 @@ static int fork_twice(struct alert_list *list, const int end[2], struct err *e)
 void alert_writer_fork(struct alert_writer *a)
 {
     const char *file = getenv("GTRACK_ALERTS");
-    struct alert_list list = { 0 };
+    AUTO(alert_list_clear) struct alert_list list = { 0 };
     int end[2];
 
     *a = (struct alert_writer){ -1, { 0 } };
@@ -149,7 +149,6 @@ void alert_writer_fork(struct alert_writer *a)
             close(end[1]);
         close(end[0]);
     }
-    alert_list_clear(&list);
 }
 
 void alert_writer_begin(struct alert_writer *a, const char *folder)

@@ -347,12 +347,11 @@ static int fill_curve(struct loss_curve *c, const struct run_info *run,
 static int load_curve(struct loss_curve *c, const struct run_info *run,
                       const char *key, bool planned, struct err *e)
 {
-    struct planned_rates r;
+    AUTO(planned_rates_clear) struct planned_rates r = { 0 };
     int ret = planned_rates_load(&r, run, e);
 
     if (ret == 0)
         ret = fill_curve(c, run, key, &r, planned, e);
-    planned_rates_clear(&r);
     return ret;
 }
 
@@ -580,8 +579,7 @@ int planned_rates_load(struct planned_rates *r, const struct run_info *run,
                         path, BYTES_MAX, e);
     if (ret == 0)
         planned_rates_read(r, text.s);
-    ret = err_allow(ret, ERR_MISSING, e);
-    return ret;
+    return err_allow(ret, ERR_MISSING, e);
 }
 
 void planned_rates_fill(const struct planned_rates *r, double *rate,

@@ -236,7 +236,7 @@ static enum found look(const char *root, const char *id, const char *name,
                        struct err *e)
 {
     AUTO(arena_clear) struct arena mem = { 0 };
-    char *path = xasprintf("%s/%s/%s", root, id, STORE_META);
+    AUTO_FREE char *path = xasprintf("%s/%s/%s", root, id, STORE_META);
     struct err why = { 0 };
     enum found found = OTHERS;
     struct yaml y;
@@ -252,7 +252,6 @@ static enum found look(const char *root, const char *id, const char *name,
         found = UNKNOWN;
         *e = why;
     }
-    free(path);
     return found;
 }
 

@@ -315,7 +315,6 @@ bool changed_text(struct buf *out, const struct run_info *run, const char *key)
 const char *changed_settings(const struct run_info *run, struct arena *mem)
 {
     AUTO(buf_clear) struct buf all = BUF_INIT, one = BUF_INIT;
-    const char *text;
     bool any = false;
 
     for (size_t i = 0; i < run->n_tags && !any; i++)
@@ -327,6 +326,5 @@ const char *changed_settings(const struct run_info *run, struct arena *mem)
         if (strncmp(key, "derived.", 8) != 0 && changed_text(&one, run, key))
             buf_printf(&all, "%s%s = %s", all.len ? ", " : "", key, one.s);
     }
-    text = all.len ? arena_strdup(mem, all.s) : NULL;
-    return text;
+    return all.len ? arena_strdup(mem, all.s) : NULL;
 }

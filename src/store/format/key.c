@@ -316,14 +316,12 @@ static bool ignores_case(const char *run)
 {
     AUTO_FREE char *capitals = xstrdup(run);
     struct stat a, b;
-    bool same;
 
     for (char *s = capitals + (path_name(run) - run); *s; s++)
         *s = (char)toupper((unsigned char)*s);
-    same = strcmp(capitals, run) != 0 && stat(run, &a) == 0 &&
+    return strcmp(capitals, run) != 0 && stat(run, &a) == 0 &&
            stat(capitals, &b) == 0 && a.st_dev == b.st_dev &&
            a.st_ino == b.st_ino;
-    return same;
 }
 
 /* Where names ignore case, those of all files count. */

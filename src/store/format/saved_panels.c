@@ -31,7 +31,7 @@ json_t *saved_panels_load(const char *root, struct err *e)
 int saved_panels_put(const char *root, const char *name, const char *panels,
                      struct err *e)
 {
-    char *path = path_join(root, "panels.json"), *text = NULL;
+    AUTO_FREE char *path = path_join(root, "panels.json"), *text = NULL;
     json_auto_t *all = saved_panels_load(root, e);
     int ret = -1;
 
@@ -43,7 +43,5 @@ int saved_panels_put(const char *root, const char *name, const char *panels,
         text = json_dumps(all, JSON_INDENT(1) | JSON_SORT_KEYS);
     if (text)
         ret = save_text(path, text, e);
-    free(text);
-    free(path);
     return ret;
 }

@@ -402,8 +402,8 @@ static int64_t highest_run(const char *root)
         for (size_t j = 0; j < runs.n; j++) {
             AUTO(arena_clear) struct arena mem = { 0 };
             struct yaml y;
-            char *path = xasprintf("%s/%s/%s", all.item[i].folder, runs.name[j],
-                                   STORE_META);
+            AUTO_FREE char *path = xasprintf("%s/%s/%s", all.item[i].folder,
+                                             runs.name[j], STORE_META);
 
             if (store_is_run(runs.name[j]) &&
                 yaml_load(&y, &mem, path, PATH_NO_LINKS, false, ERR_IGNORED) ==
@@ -413,7 +413,6 @@ static int64_t highest_run(const char *root)
 
                 most = n > most ? n : most;
             }
-            free(path);
         }
     }
     experiments_free(&all);

@@ -182,12 +182,10 @@ bool provenance_has_filter(void)
         "--get-regexp", "^filter\\.",   NULL
     };
     AUTO(buf_clear) struct buf b = BUF_INIT;
-    bool any;
 
     buf_char(&b, '\n');
-    any = !provenance_git(&b, DIFF_MAX, GIT_SECS, list) ||
-          strstr(b.s, "\nlocal") || strstr(b.s, "\nworktree");
-    return any;
+    return !provenance_git(&b, DIFF_MAX, GIT_SECS, list) ||
+           strstr(b.s, "\nlocal") || strstr(b.s, "\nworktree");
 }
 
 static void source(struct provenance *c)

@@ -125,11 +125,9 @@ static void stop_beats(struct run *r)
 static const char *mask_command(struct arena *mem, const char *command)
 {
     AUTO(buf_clear) struct buf b = BUF_INIT;
-    const char *masked;
 
     secret_mask(&b, command);
-    masked = arena_strdup(mem, b.s);
-    return masked;
+    return arena_strdup(mem, b.s);
 }
 
 /* What the attempt says of itself, and the file that it keeps locked. */

@@ -410,7 +410,7 @@ static void add_unbound(struct claims_check *k, const char *file,
 int claims_check_text(struct claims_check *k, const char *file,
                       const struct buf *text, struct buf *now, struct err *e)
 {
-    struct claims c = { 0 };
+    AUTO(claims_clear) struct claims c = { 0 };
     int ret = claims_parse(&c, text->s, text->len, file, e);
 
     for (size_t i = 0; i < c.n && ret == 0 && !sig_caught(); i++)
@@ -423,7 +423,6 @@ int claims_check_text(struct claims_check *k, const char *file,
         ret = err_set(e, ERR_INTERRUPTED, "%s: interrupted", file);
     if (ret == 0)
         claims_write(&c, now);
-    claims_clear(&c);
     return ret;
 }
 

@@ -187,13 +187,11 @@ bool push_is(json_t *object, const char *key, const char *text)
 json_t *push_text(const char *s)
 {
     AUTO(buf_clear) struct buf b = BUF_INIT;
-    json_t *out;
 
     if (!s)
         return json_null();
     utf8_clean(&b, s, strlen(s));
-    out = json_string(b.s);
-    return out;
+    return json_string(b.s);
 }
 
 json_t *push_value(const char *text)

@@ -100,7 +100,6 @@ char *wandb_metadata(const struct run_info *r)
         "program", push_text(find_tag(r, "mlflow.source.name")), "host",
         push_text(a ? a->host : NULL), "username", push_text(r->user));
     const char *commit = find_tag(r, "mlflow.source.git.commit");
-    char *text;
 
     if (a && a->cpus > 0)
         json_object_set_new(o, "cpu_count", json_integer(a->cpus));
@@ -114,8 +113,7 @@ char *wandb_metadata(const struct run_info *r)
             o, "git",
             json_pack("{s:o, s:o}", "commit", push_text(commit), "remote",
                       push_text(find_tag(r, "mlflow.source.git.repoURL"))));
-    text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
-    return text;
+    return json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
 }
 
 /* The exit status of a run that has ended. */
@@ -232,7 +230,8 @@ static json_t *merge_tags(const struct wandb_push *p, json_t *ours)
 static int upsert_run(struct wandb_push *p, struct err *e)
 {
     json_auto_t *config = wandb_config(p->run);
-    char *text = json_dumps(config, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    AUTO_FREE char *text =
+        json_dumps(config, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_t *variables = list_variables(p, text);
     json_auto_t *tags = json_incref(json_object_get(variables, "tags"));
     char hash[33];
@@ -253,7 +252,6 @@ static int upsert_run(struct wandb_push *p, struct err *e)
             json_object_set(p->cursor, "tags", tags);
         }
     }
-    free(text);
     return ret;
 }
 
@@ -263,9 +261,9 @@ static int send_end(struct wandb_push *p, struct err *e)
                            ? json_pack("{s:b}", "preempting", 1)
                            : json_pack("{s:b, s:i}", "complete", 1, "exitcode",
                                        exit_code(p->run));
-    char *text = json_dumps(end, JSON_COMPACT);
+    AUTO_FREE char *text = json_dumps(end, JSON_COMPACT);
     /* the cursor has it without the braces */
-    char *state = xstrndup(text + 1, strlen(text) - 2);
+    AUTO_FREE char *state = xstrndup(text + 1, strlen(text) - 2);
     int ret = 0;
 
     if (!push_is(p->cursor, "complete", state) ||
@@ -275,7 +273,6 @@ static int send_end(struct wandb_push *p, struct err *e)
         if (ret == 0)
             ret = wandb_push_save_cursor(p, e);
     }
-    FREE(state, text);
     return ret;
 }
 

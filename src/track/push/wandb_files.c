@@ -360,15 +360,15 @@ static void add_facts(struct outgoing *out, const struct wandb_push *p)
 {
     json_auto_t *config = wandb_config(p->run);
     /* JSON is a subset of YAML */
-    char *yaml = json_dumps(config, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    char *metadata = wandb_metadata(p->run);
+    AUTO_FREE char *yaml =
+        json_dumps(config, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    AUTO_FREE char *metadata = wandb_metadata(p->run);
     AUTO(buf_clear) struct buf summary = BUF_INIT;
 
     wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY], &p->media);
     add_file(out, p, "wandb-metadata.json", NULL, metadata);
     add_file(out, p, "config.yaml", NULL, yaml);
     add_file(out, p, "wandb-summary.json", NULL, summary.s);
-    FREE(metadata, yaml);
 }
 
 /* Media are sent with the lines that name them, and the rest at the end. */
@@ -383,8 +383,8 @@ static void list_new_files(struct outgoing *out, const struct wandb_push *p)
 
 static int send_checkpoints(struct wandb_push *p, struct err *e)
 {
-    struct outgoing out = { 0 };
-    struct buf state = BUF_INIT;
+    AUTO(outgoing_clear) struct outgoing out = { 0 };
+    AUTO(buf_clear) struct buf state = BUF_INIT;
     struct file_tree f;
     int ret = 0;
 
@@ -412,8 +412,6 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
             p->totals->files += (int64_t)out.n;
         }
     }
-    buf_clear(&state);
-    outgoing_clear(&out);
     file_tree_clear(&f);
     return ret;
 }
@@ -446,11 +444,8 @@ int wandb_files_send(struct wandb_push *p, struct err *e)
 
 size_t wandb_files_count(struct wandb_push *p)
 {
-    struct outgoing out = { 0 };
-    size_t n;
+    AUTO(outgoing_clear) struct outgoing out = { 0 };
 
     list_new_files(&out, p);
-    n = out.n;
-    outgoing_clear(&out);
-    return n;
+    return out.n;
 }

@@ -317,7 +317,7 @@ static int write_meta(const struct run_info *r, const char *folder,
                       const char *place, const char *experiment, struct err *e)
 {
     AUTO(arena_clear) struct arena mem = { 0 };
-    char *uri = store_uri(arena_printf(&mem, "%s/artifacts", place));
+    AUTO_FREE char *uri = store_uri(arena_printf(&mem, "%s/artifacts", place));
     struct meta m;
     int ret = meta_load(&m, &mem, r->folder, r->links, e);
 
@@ -331,7 +331,6 @@ static int write_meta(const struct run_info *r, const char *folder,
             m.name = r->name;
         ret = meta_save(&m, folder, false, e);
     }
-    free(uri);
     return ret;
 }
 

@@ -171,7 +171,6 @@ static struct paired compare(const struct sample *s, size_t param,
 {
     const char **value = s->value[param];
     AUTO_FREE double *d = xcalloc(s->runs->n + 1, sizeof *d);
-    struct paired p;
     size_t n = 0;
 
     for (size_t i = 0; i < s->runs->n; i++) {
@@ -185,8 +184,7 @@ static struct paired compare(const struct sample *s, size_t param,
             break;
         }
     }
-    p = paired_independent(d, n);
-    return p;
+    return paired_independent(d, n);
 }
 
 static void choose_best(const struct sample *s, size_t param, bool high,

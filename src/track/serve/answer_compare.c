@@ -188,7 +188,7 @@ static void write_axis(struct emit *o, const char *name, const double *v,
                        size_t n, bool param)
 {
     enum { TICKS = 6 };
-    double *known = xcalloc(n + 1, sizeof *known);
+    AUTO_FREE double *known = xcalloc(n + 1, sizeof *known);
     AUTO(arena_clear) struct arena mem = { 0 };
     double lo, hi;
     struct axis a;
@@ -205,7 +205,6 @@ static void write_axis(struct emit *o, const char *name, const double *v,
     axis_range(&a, lo, hi, 0.02);
     axis_ticks(&a, &mem, TICKS);
     json_axis(o, NULL, &a, 0);
-    free(known);
 }
 
 /* The colour of a value among others. */
@@ -250,7 +249,7 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
                    struct err *e)
 {
     struct emit *const o = &a->out;
-    struct columns params = { 0 }, metrics = { 0 };
+    AUTO(columns_clear) struct columns params = { 0 }, metrics = { 0 };
     struct numbers numbers = { 0 };
     struct chosen chosen;
     const struct runs *runs = &chosen.runs;
@@ -272,8 +271,6 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
     write_importances(o, &params, differ, &numbers, runs);
     write_parallel(o, &numbers, runs);
     clear_numbers(&numbers);
-    columns_clear(&params);
-    columns_clear(&metrics);
     chosen_close(&chosen);
     return 0;
 }
@@ -308,9 +305,10 @@ int answer_summary(struct site *s, struct query *q, struct answer *a,
                    struct err *e)
 {
     struct emit *const o = &a->out;
+    AUTO(buf_clear)
     struct buf best = BUF_INIT, commands = BUF_INIT, sample = BUF_INIT;
-    struct table origin = TABLE_INIT("");
-    struct arena mem = { 0 };
+    AUTO(table_clear) struct table origin = TABLE_INIT("");
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct run_set set;
     struct chosen chosen;
     const struct runs *runs = &chosen.runs;
@@ -328,11 +326,6 @@ int answer_summary(struct site *s, struct query *q, struct answer *a,
     site_write_table(o, "origin", &origin, false);
     emit_text(o, "commands", commands.len ? commands.s : NULL);
     emit_text(o, "sample", sample.len ? sample.s : NULL);
-    buf_clear(&best);
-    buf_clear(&commands);
-    buf_clear(&sample);
-    table_clear(&origin);
-    arena_clear(&mem);
     chosen_close(&chosen);
     return 0;
 }

@@ -74,11 +74,9 @@ static int add_optional(struct freeze *f, const char *path, const char *query,
 static json_t *ask(struct freeze *f, const char *path)
 {
     AUTO(answer_clear) struct answer a = ANSWER_INIT;
-    json_t *reply;
 
     site_answer(&f->site, false, path, f->query, NULL, &a);
-    reply = json_loads(a.body.s, 0, NULL);
-    return reply;
+    return json_loads(a.body.s, 0, NULL);
 }
 
 /* The charts of the runs, as the page lists them. */

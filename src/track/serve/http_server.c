@@ -186,13 +186,11 @@ static enum MHD_Result refuse(struct http_server *h, struct MHD_Connection *c,
                               int status, const char *why)
 {
     AUTO(answer_clear) struct answer a = ANSWER_INIT;
-    enum MHD_Result ret;
 
     a.status = status;
     a.type = "text/plain; charset=utf-8";
     buf_printf(&a.body, "%s\n", why);
-    ret = send_answer(h, c, &a);
-    return ret;
+    return send_answer(h, c, &a);
 }
 
 /* Set the cookie and go to the page, whose URL has no token. */
@@ -417,12 +415,10 @@ static enum guard_verdict ask_guard(struct http_server *h,
         header(h, c, "Cookie"),    NULL,
         count_headers(h, c).hosts, post
     };
-    enum guard_verdict verdict;
 
     if (query_parse(&q, query, ERR_IGNORED) == 0)
         g.token = query_get(&q, "token");
-    verdict = guard_check(h->guard, &g, e);
-    return verdict;
+    return guard_check(h->guard, &g, e);
 }
 
 static enum MHD_Result answer_request(struct http_server *h,

@@ -290,11 +290,10 @@ int answer_events(struct site *s, struct query *q, struct answer *a,
 static void write_panels(struct emit *o, const char *root)
 {
     json_auto_t *all = saved_panels_load(root, ERR_IGNORED);
-    char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+    AUTO_FREE char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
 
     if (text)
         emit_raw(o, "panels", text);
-    free(text);
 }
 
 int answer_stores(struct site *s, struct query *q, struct answer *a,

@@ -279,8 +279,8 @@ void rank_memory_find(struct settings *s, int ranks, enum parallel_mode mode,
     s->parallel.mode = mode;
     for (c.rank = 0; c.rank < ranks; c.rank++) {
         struct graph_conf how = { .training = true, .fuse = true };
-        struct parallel p;
-        struct optim optim;
+        AUTO(parallel_close) struct parallel p = { 0 };
+        AUTO(optim_close) struct optim optim = { 0 };
         int64_t bytes[DEV_MODEL_USES];
 
         parallel_open(&p, s, &c, true);
@@ -296,8 +296,6 @@ void rank_memory_find(struct settings *s, int ranks, enum parallel_mode mode,
             if (bytes[i] > most->bytes[i])
                 most->bytes[i] = bytes[i];
         most->sent = parallel_traffic(&p, s->is.accumulate);
-        parallel_close(&p);
-        optim_close(&optim);
     }
     graph_clear(&gpt.graph);
     s->parallel.mode = saved;
