@@ -157,7 +157,7 @@ void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count && w->room)
             __builtin_prefetch(&w->slot[first_slot(w, key[i + AHEAD])]);
-        add_word(w, key[i], NULL, 1);
+        add_word(w, key[i], text, 1);
     }
 }
 
