@@ -57,23 +57,23 @@ static const struct opt classify_opts[] = {
 };
 
 struct worker {
+    struct corpus_rewriter base;
     const struct fasttext *model;
     const char *score; /* the name of the second field */
-    struct corpus_join join;
-    struct buf *lines;
 };
 
 static int classify_doc(void *arg, const struct corpus_doc *d, struct err *e)
 {
     struct worker *w = arg;
-    struct emit o = { .b = w->lines, .digits = 9 };
+    struct buf *const lines = w->base.lines;
+    struct emit o = { .b = lines, .digits = 9 };
     float probability;
     const char *label =
         fasttext_predict(w->model, d->text, d->len, &probability);
 
     (void)e;
     if (d->whole) {
-        buf_add(w->lines, d->whole, d->whole_len - 1);
+        buf_add(lines, d->whole, d->whole_len - 1);
         o.depth = 1;
         o.comma = true;
     } else {
@@ -87,53 +87,18 @@ static int classify_doc(void *arg, const struct corpus_doc *d, struct err *e)
     return 0;
 }
 
-static int classify_block(void *worker, void *place,
-                          const struct corpus_block *b, struct err *e)
-{
-    struct worker *w = worker;
-
-    w->lines = place;
-    return corpus_join(&w->join, b, classify_doc, w, e);
-}
-
-static int write_lines(void *out, void *place, struct err *e)
-{
-    (void)e;
-    return corpus_writer_add(out, place);
-}
-
 static int classify_corpus(const struct fasttext *model,
                            const struct corpus_conf *conf,
                            struct corpus_writer *out, struct err *e)
 {
     const int n = threads ? threads : cores_processors();
     AUTO_FREE struct worker *w = xcalloc((size_t)n, sizeof *w);
-    struct buf place[CORPUS_PLACES];
-    const struct corpus_work work = { .find = classify_block,
-                                      .write = write_lines,
-                                      .worker = w,
-                                      .arg = out,
-                                      .place = place,
-                                      .worker_size = sizeof *w,
-                                      .place_size = sizeof *place,
-                                      .threads = n,
-                                      .whole = true };
     AUTO_FREE char *score = xasprintf("%s_score", column);
-    struct corpus *corpus = NULL;
-    int ret = corpus_open(&corpus, conf, e);
 
-    for (int i = 0; i < CORPUS_PLACES; i++)
-        place[i] = BUF_INIT;
     for (int i = 0; i < n; i++)
-        w[i] = (struct worker){ model, score, CORPUS_JOIN_INIT, NULL };
-    if (ret == 0)
-        ret = corpus_work(corpus, &work, e);
-    corpus_close(corpus);
-    for (int i = 0; i < n; i++)
-        buf_clear(&w[i].join.text);
-    for (int i = 0; i < CORPUS_PLACES; i++)
-        buf_clear(&place[i]);
-    return ret;
+        w[i] = (struct worker){ .model = model, .score = score };
+    return corpus_rewrite(conf, classify_doc, w, sizeof *w, n,
+                          (struct corpus_writer *[2]){ out }, e);
 }
 
 /* ---- training ------------------------------------------------------------ */

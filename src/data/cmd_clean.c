@@ -40,23 +40,17 @@ static const struct opt clean_opts[] = {
     { 0 }
 };
 
-/* What the rules make of the documents that end in a block. */
-struct cleaned {
-    struct buf out, dropped;          /* lines to write */
+struct cleaning {
+    const struct clean *rules;
+    struct corpus_writer out, dropped;
     int64_t kept, count[CLEAN_RULES]; /* documents, or lines */
 };
 
-struct cleaning {
-    struct clean rules;
-    struct corpus_writer out, dropped;
-    struct cleaned all, place[CORPUS_PLACES];
-};
-
 struct clean_worker {
-    const struct cleaning *cleaning;
+    struct corpus_rewriter base;
     struct clean rules;
-    struct corpus_join join;
-    struct cleaned *to;
+    const struct corpus_writer *out;
+    int64_t kept, count[CLEAN_RULES];
 };
 
 /* Write a document after the rule that drops it, and what that compares. */
@@ -81,78 +75,40 @@ static void add_dropped(struct buf *lines, const struct corpus_doc *d, int rule,
 static int clean_doc(void *arg, const struct corpus_doc *d, struct err *e)
 {
     struct clean_worker *w = arg;
-    const char *text = d->text;
-    size_t n = d->len;
+    struct corpus_doc left = *d;
     double value;
-    const int rule = clean_test(&w->rules, &text, &n, &value, w->to->count);
+    const int rule = clean_test(&w->rules, &left, &value, w->count);
 
     (void)e;
-    w->to->kept += rule < 0;
+    w->kept += rule < 0;
     if (rule < 0)
-        corpus_writer_line(&w->cleaning->out, &w->to->out, d,
-                           text == d->text ? NULL : text, n);
+        corpus_writer_line(w->out, &w->base.lines[0], d,
+                           left.text == d->text ? NULL : left.text, left.len);
     else if (corpus_doc_in_share(d, keep_dropped))
-        add_dropped(&w->to->dropped, d, rule, value);
+        add_dropped(&w->base.lines[1], d, rule, value);
     return 0;
-}
-
-static int clean_block(void *worker, void *place, const struct corpus_block *b,
-                       struct err *e)
-{
-    struct clean_worker *w = worker;
-
-    w->to = place;
-    w->to->kept = 0;
-    memset(w->to->count, 0, sizeof w->to->count);
-    return corpus_join(&w->join, b, clean_doc, w, e);
-}
-
-static int write_cleaned(void *arg, void *place, struct err *e)
-{
-    struct cleaning *c = arg;
-    struct cleaned *p = place;
-
-    (void)e;
-    c->all.kept += p->kept;
-    for (int i = 0; i < CLEAN_RULES; i++)
-        c->all.count[i] += p->count[i];
-    return corpus_writer_add(&c->out, &p->out) ||
-           (keep_dropped > 0 && corpus_writer_add(&c->dropped, &p->dropped));
 }
 
 static int run_threads(struct cleaning *c, const struct corpus_conf *conf,
                        struct err *e)
 {
+    struct corpus_writer *out[] = { &c->out,
+                                    keep_dropped > 0 ? &c->dropped : NULL };
     const int n = threads ? threads : cores_processors();
-    struct clean_worker *w = xcalloc((size_t)n, sizeof *w);
-    const struct corpus_work work = { .find = clean_block,
-                                      .write = write_cleaned,
-                                      .worker = w,
-                                      .arg = c,
-                                      .place = c->place,
-                                      .worker_size = sizeof *w,
-                                      .place_size = sizeof *c->place,
-                                      .threads = n,
-                                      .whole = true };
-    struct corpus *corpus = NULL;
-    int ret = corpus_open(&corpus, conf, e);
+    AUTO_FREE struct clean_worker *w = xcalloc((size_t)n, sizeof *w);
+    int ret;
 
-    for (int i = 0; i < CORPUS_PLACES; i++)
-        c->place[i].out = c->place[i].dropped = BUF_INIT;
-    for (int i = 0; i < n; i++)
-        w[i] = (struct clean_worker){ c, c->rules, CORPUS_JOIN_INIT, NULL };
-    if (ret == 0)
-        ret = corpus_work(corpus, &work, e);
-    corpus_close(corpus);
     for (int i = 0; i < n; i++) {
+        w[i].rules = *c->rules;
+        w[i].out = &c->out;
+    }
+    ret = corpus_rewrite(conf, clean_doc, w, sizeof *w, n, out, e);
+    for (int i = 0; i < n; i++) {
+        c->kept += w[i].kept;
+        for (int k = 0; k < CLEAN_RULES; k++)
+            c->count[k] += w[i].count[k];
         clean_clear(&w[i].rules);
-        buf_clear(&w[i].join.text);
     }
-    for (int i = 0; i < CORPUS_PLACES; i++) {
-        buf_clear(&c->place[i].out);
-        buf_clear(&c->place[i].dropped);
-    }
-    free(w);
     return ret;
 }
 
@@ -162,14 +118,14 @@ static int print_counts(const struct cleaning *c, struct err *e)
 
     table_columns(&t, "rule", "documents", "changes", NULL);
     for (int i = 0; i < CLEAN_RULES; i++) {
-        if (isnan(c->rules.limit[i]))
+        if (isnan(c->rules->limit[i]))
             continue;
         table_text(&t, clean_name[i]);
-        table_int_or_none(&t, clean_is_of_lines(i) ? -1 : c->all.count[i]);
-        table_int_or_none(&t, clean_is_of_lines(i) ? c->all.count[i] : -1);
+        table_int_or_none(&t, clean_is_of_lines(i) ? -1 : c->count[i]);
+        table_int_or_none(&t, clean_is_of_lines(i) ? c->count[i] : -1);
     }
     table_text(&t, "kept");
-    table_int(&t, c->all.kept);
+    table_int(&t, c->kept);
     table_none(&t);
     return table_finish(&t, 0, &style, e);
 }
@@ -177,13 +133,12 @@ static int print_counts(const struct cleaning *c, struct err *e)
 static int clean_corpus(struct cleaning *c, struct corpus_conf *conf,
                         struct err *e)
 {
-    char *path = xasprintf("%s.dropped", output);
+    AUTO_FREE char *path = xasprintf("%s.dropped", output);
     int ret = corpus_writer_open(&c->out, output, conf, e);
 
     if (ret == 0 && keep_dropped > 0 &&
         corpus_writer_open(&c->dropped, path, conf, e) < 0)
         ret = corpus_writer_close(&c->out, -1, e);
-    free(path);
     if (ret < 0)
         return -1;
     ret = run_threads(c, conf, e);
@@ -195,18 +150,18 @@ static int clean_corpus(struct cleaning *c, struct corpus_conf *conf,
 
 static int clean_main(int argc, char **argv, struct err *e)
 {
-    struct cleaning c = { 0 };
+    AUTO(clean_unload) struct clean loaded = { 0 };
+    struct cleaning c = { .rules = &loaded };
     struct corpus_conf conf;
 
     if (!rules)
         return err_set(e, ERR_USAGE, "name the rules with --rules FILE");
     if (keep_dropped > 0 && strcmp(output, "-") == 0)
         return err_set(e, ERR_USAGE, "--keep-dropped needs -o FILE");
-    if (corpus_conf_set(&conf, &input, argv, argc, e) < 0 ||
-        clean_load(&c.rules, rules, e) < 0)
+    if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));
-    return clean_corpus(&c, &conf, e);
+    return clean_load(&loaded, rules, e) < 0 ? -1 : clean_corpus(&c, &conf, e);
 }
 
 const struct cmd cmd_clean = {

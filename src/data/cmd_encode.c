@@ -191,6 +191,8 @@ static void hash_work(struct encoding *w, const struct path_list *files)
     sha256_add(&h, shares, sizeof shares);
     if (rules)
         sha256_add(&h, w->clean.limit, sizeof w->clean.limit);
+    for (int i = 0; rules && i < CLEAN_RULES; i++)
+        hash_text(&h, w->clean.list[i].sha256);
     for (size_t i = 0; i < files->n; i++) {
         struct stat st;
 
@@ -264,6 +266,7 @@ static int set_conf(struct encoding *w, struct err *e)
     c->invalid = (enum encode_invalid)invalid;
     c->special = special;
     c->clean = rules ? &w->clean : NULL;
+    w->in.keep_lines = w->clean.url != NULL;
     c->width = chat ? 4 : shard_width(tokenizer_vocab(t));
     c->tokens = tokens;
     c->val = val;
@@ -351,9 +354,11 @@ static void list_dropped(struct encoding *w, const int64_t *dropped)
     buf_printf(&lines, "clean %s\n", w->clean_hash);
     for (int i = 0; i < CLEAN_RULES; i++) {
         sum += clean_is_of_lines(i) ? 0 : dropped[i];
+        snprintf(n, sizeof n, "%g", w->clean.limit[i]);
         if (!isnan(w->clean.limit[i]))
-            buf_printf(&lines, "dropped %s %g %lld\n", clean_name[i],
-                       w->clean.limit[i], (long long)dropped[i]);
+            buf_printf(&lines, "dropped %s %s %lld\n", clean_name[i],
+                       w->clean.list[i].line ? w->clean.list[i].sha256 : n,
+                       (long long)dropped[i]);
     }
     w->dropped = buf_detach(&lines);
     log_info("%s dropped by the rules in %s", num_count(n, sum, "document"),
@@ -644,18 +649,19 @@ static int encode_main(int argc, char **argv, struct err *e)
 {
     struct encoding w = { 0 };
     int64_t size;
-    int got;
+    int got = -1;
 
     if (check_options(e) < 0 ||
-        (rules && (sha256_file(rules, w.clean_hash, &size, e) < 0 ||
-                   clean_load(&w.clean, rules, e) < 0)) ||
-        corpus_conf_set(&w.in, &input, argv, argc, e) < 0 ||
-        tokenizer_load(&w.tokenizer, tokenizer_path, e) < 0)
+        (rules && sha256_file(rules, w.clean_hash, &size, e) < 0) ||
+        corpus_conf_set(&w.in, &input, argv, argc, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));
     sig_watch();
-    got = encode_input(&w, e);
+    if ((!rules || clean_load(&w.clean, rules, e) == 0) &&
+        tokenizer_load(&w.tokenizer, tokenizer_path, e) == 0)
+        got = encode_input(&w, e);
     FREE(w.special, w.dropped);
+    clean_unload(&w.clean);
     chat_template_clear(&w.chat);
     tokenizer_free(w.tokenizer);
     return got;

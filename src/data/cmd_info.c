@@ -15,6 +15,7 @@
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/output/table.h"
+#include "data/corpus/clean.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
 #include "data/corpus/hashset.h"
@@ -51,7 +52,7 @@ static int count_ids(const struct shard *s, int32_t eot, struct counts *c,
                      struct err *e)
 {
     enum { IDS = 1 << 24 }; /* more than any vocabulary has */
-    unsigned char *seen = xcalloc(IDS, 1);
+    AUTO_FREE unsigned char *seen = xcalloc(IDS, 1);
     int32_t id[SHARD_BLOCK];
     int ret = 0;
 
@@ -71,7 +72,6 @@ static int count_ids(const struct shard *s, int32_t eot, struct counts *c,
     }
     if (c->max >= IDS)
         c->distinct = -1;
-    free(seen);
     return ret < 0 ? -1 : shard_check(s, e);
 }
 
@@ -87,13 +87,11 @@ static int add_head(struct table *t, const struct shard *s,
                     const struct tokenizer *tok, bool column, struct err *e)
 {
     const int64_t n = s->n < head ? s->n : head;
-    int32_t *ids = xmalloc((size_t)n * sizeof *ids);
-    struct buf text = BUF_INIT;
+    AUTO_FREE int32_t *ids = xmalloc((size_t)n * sizeof *ids);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
-    if (shard_copy(s, 0, n, ids, NULL, e) < 0) {
-        free(ids);
+    if (shard_copy(s, 0, n, ids, NULL, e) < 0)
         return -1;
-    }
     tokenizer_decode(tok, ids, (size_t)n, &text);
     tokenizer_drop_space(tok, &text, 0);
     if (column) {
@@ -103,18 +101,17 @@ static int add_head(struct table *t, const struct shard *s,
         pager_data(text.s, text.len, ERR_IGNORED);
         printf("\n\n");
     }
-    buf_clear(&text);
-    free(ids);
     return 0;
 }
 
 static int add_shard(struct table *t, const char *path,
                      const struct tokenizer *tok, bool column, struct err *e)
 {
-    char *format, sha256[SHA256_TEXT];
+    AUTO_FREE char *format = NULL;
+    AUTO(shard_close) struct shard s = { 0 };
+    char sha256[SHA256_TEXT];
     struct err other = { 0 };
     struct counts c;
-    struct shard s;
     int64_t size;
     int ret = 0;
 
@@ -123,10 +120,8 @@ static int add_shard(struct table *t, const char *path,
         return -1;
     if (tok && lock_same_tokenizer(path, tok, &other) < 0)
         log_warn("%s", other.text);
-    if (count_ids(&s, tok ? tokenizer_eot(tok) : -1, &c, e) < 0) {
-        shard_close(&s);
+    if (count_ids(&s, tok ? tokenizer_eot(tok) : -1, &c, e) < 0)
         return -1;
-    }
     format = xasprintf("%s uint%d", shard_formats[s.format], 8 * s.width);
     table_text(t, path);
     table_text(t, format);
@@ -136,12 +131,10 @@ static int add_shard(struct table *t, const char *path,
     table_int_or_none(t, c.distinct);
     table_int_or_none(t, c.max);
     table_text(t, sha256);
-    free(format);
     if (tok && head > 0)
         ret = add_head(t, &s, tok, column, e);
     for (int i = 0; describe && i < 5; i++)
         table_none(t);
-    shard_close(&s);
     return ret;
 }
 
@@ -219,16 +212,13 @@ static int add_text(struct table *t, char *path, const struct tokenizer *tok,
 static int count_value(void *arg, const struct corpus_doc *d, struct err *e)
 {
     const char *value = d->text, *const end = value + d->len;
-    const char *scheme = memmem(value, d->len, "://", 3);
     struct words *w = arg;
-    uint32_t len = (uint32_t)d->len;
+    size_t n = d->len;
 
-    if (scheme) {
-        value = scheme + 3;
-        for (len = 0; value + len < end && !strchr("/:?#", value[len]);)
-            len++;
-    }
-    words_count(w, (const uint8_t *)value, (const uint8_t *)end, &len, 1);
+    if (memmem(value, n, "://", 3))
+        value = clean_host(value, &n);
+    words_count(w, (const uint8_t *)value, (const uint8_t *)end,
+                &(uint32_t){ (uint32_t)n }, 1);
     return words_full(w) ? words_spill(w, e) : 0;
 }
 
@@ -251,23 +241,19 @@ static int print_values(struct word_list *l, int64_t all, struct err *e)
 
 static int list_values(int argc, char **argv, struct err *e)
 {
-    struct word_list list = { .text = BUF_INIT };
+    AUTO(word_list_clear) struct word_list list = { .text = BUF_INIT };
+    AUTO(words_clear) struct words w = { 0 };
     struct corpus_conf conf;
-    struct words w;
     int64_t left_out;
-    int ret = corpus_conf_set(&conf, &input, argv, argc, e);
 
     words_init(&w, (size_t)256 << 20);
+    if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
+        return -1;
     conf.field = top;
-    if (ret == 0)
-        ret = corpus_each(&conf, count_value, &w, e);
-    if (ret == 0)
-        ret = words_collect(&list, &w, 1, 0, &left_out, e);
-    if (ret == 0)
-        ret = print_values(&list, w.pieces, e);
-    word_list_clear(&list);
-    words_clear(&w);
-    return ret;
+    return corpus_each(&conf, count_value, &w, e) < 0 ||
+                   words_collect(&list, &w, 1, 0, &left_out, e) < 0
+               ? -1
+               : print_values(&list, w.pieces, e);
 }
 
 static int info_main(int argc, char **argv, struct err *e)

@@ -29,10 +29,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     static bool loaded;
     int64_t count[CLEAN_RULES] = { 0 };
     char *copy = malloc(n ? n : 1); /* so that the sanitizer sees one more */
-    const char *text = copy;
+    struct corpus_doc d = {
+        .text = copy, .len = n, .begins = true, .ends = true
+    };
     struct err e = { 0 };
     double value;
-    size_t len = n;
     char path[32];
 
     if (!loaded) {
@@ -41,8 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         loaded = true;
     }
     memcpy(copy, data, n);
-    if (clean_test(&rules, &text, &len, &value, count) < 0 && text == copy)
-        FUZZ_CHECK(len == n && count[CLEAN_EMAILS] + count[CLEAN_IPS] == 0);
+    if (clean_test(&rules, &d, &value, count) < 0 && d.text == copy)
+        FUZZ_CHECK(d.len == n && count[CLEAN_EMAILS] + count[CLEAN_IPS] == 0);
     free(copy);
     return 0;
 }

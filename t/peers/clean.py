@@ -1,6 +1,7 @@
 """Documents kept by datatrove's filters, with words that white space separates.
 
-    clean.py make DOCS           write texts at each threshold, and random ones
+    clean.py make DOCS           write texts at each threshold, and random ones,
+                                 and the lists words.txt, domains.txt, urls.txt
     clean.py filter SET DOCS OUT write what the filter SET of datatrove keeps,
                                  and "NUMBER REASON" of what it drops to OUT.why
 """
@@ -188,6 +189,36 @@ def c4(rng):
         yield end + end.join(["[8] A line of it.", " It ends. "] * 4) + end
 
 
+LISTS = {"words": ["bad", "hot pocket", "2 girls", "s&m", "g-spot", "\U0001f595",
+                   "caf\u00e9", "\u0445\u0443\u0439", "4x", "end."],
+         "domains": ["example.com", "bad.co.uk", "sub.fine.org"],
+         "urls": ["casino", "xxx", "4x"]}
+
+
+def listed(rng):
+    around = [" ", ".", "-", "\n", "\u00e9", "7", "\u0416", "\U0001f600", "",
+              "\u3002"]
+    for entry in LISTS["words"]:
+        for before in around:
+            for after in around:
+                for form in (entry, entry.upper(), entry.replace(" ", "\n")):
+                    yield "Some" + before + form + after + "more"
+    for _ in range(1000):
+        yield "x" + "".join(rng.choice(around + ["bad", "hot", "pocket", "s", "m", "4x",
+                                                 "2", "girls", "end", "spot", "g"])
+                            for _ in range(rng.randint(1, 9)))
+
+
+def url(rng):
+    host = "".join(rng.choice(["www", ".", "-", "example", ".com", "bad", ".co.uk",
+                               "sub", "fine", ".org", "casino"])
+                   for _ in range(rng.randint(1, 5))).strip(".-") or "host"
+    path = "".join(rng.choice(["/", "-", "_", "casino", "xxx", "4x", "?", "s", "%20"])
+                   for _ in range(rng.randint(0, 6)))
+    return rng.choice(["http", "https"]) + "://" + rng.choice(["", "", "me@"]) \
+        + host + rng.choice(["", ":80"]) + ("/" + path if path else "")
+
+
 def web(rng, n):
     """Paragraphs, menus, lists and what else pages have."""
     vocabulary = [word(rng, 1 + int(rng.expovariate(0.2))) for _ in range(3000)]
@@ -230,11 +261,14 @@ def web(rng, n):
 def make(path):
     rng = random.Random(5)
     texts = [*gopher(rng), *repetition(rng), *grams(rng), *fineweb(rng), *c4(rng),
-             *web(rng, 3000)]
+             *web(rng, 3000), *listed(rng)]
     with open(path, "w", encoding="utf-8") as f:
         for i, text in enumerate(texts):
-            json.dump({"id": i, "text": text}, f)
+            json.dump({"id": i, "text": text, "url": url(rng)}, f)
             f.write("\n")
+    for name, entries in LISTS.items():
+        with open(name + ".txt", "w", encoding="utf-8") as f:
+            f.writelines(e + "\n" for e in entries)
 
 
 def sentences(line, language=None):
@@ -248,6 +282,24 @@ def sentences(line, language=None):
             out.append("")
         out[-1] += w
         ended = (w.rstrip("\"')]\u2019\u201d") or w[0])[-1] in TERMINAL_PUNCTUATION
+    return out
+
+
+def url_filters():
+    try:
+        import ahocorasick  # noqa: F401
+        import fasteners  # noqa: F401
+        from tldextract import TLDExtract
+    except ImportError:
+        return {}
+    from datatrove.pipeline.filters.url_filter import URLFilter
+
+    out = {"domains": URLFilter(use_integrated_lists=False,
+                                extra_domains=LISTS["domains"]),
+           "urls": URLFilter(use_integrated_lists=False,
+                             banned_words=LISTS["urls"])}
+    for f in out.values():
+        f.tldextractor = TLDExtract(suffix_list_urls=())
     return out
 
 
@@ -266,7 +318,9 @@ def filters():
         top_n_grams=[(n, limit)] if n < 5 else (),
         dup_n_grams=[(n, limit)] if n >= 5 else (), **no_lines)
         for n, limit in GRAMS.items()}
-    return {**alone, "gopher": gqf.GopherQualityFilter(),
+    c4f.cached_asset_path_or_download = lambda url, **_: "words.txt"
+    return {**alone, **url_filters(), "words": c4f.C4BadWordsFilter(),
+            "gopher": gqf.GopherQualityFilter(),
             "repetition": grf.GopherRepetitionFilter(),
             "fineweb": fwf.FineWebQualityFilter(),
             "c4": c4f.C4QualityFilter(),
@@ -287,7 +341,8 @@ def filter_documents(name, docs, out):
             open(out + ".why", "w", encoding="utf-8") as why:
         for line in f:
             d = json.loads(line)
-            doc = Document(text=d["text"], id=str(d["id"]))
+            doc = Document(text=d["text"], id=str(d["id"]),
+                           metadata={"url": d["url"]})
             got = keep.filter(doc)
             reason = "kept"
             if got is True:

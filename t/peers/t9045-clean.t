@@ -12,8 +12,10 @@ clean=$top/t/peers/clean.py
 
 "$python" -B "$clean" make docs.jsonl 2>err
 ok $? "texts are made at each threshold"
-for set in c4 c4_open gopher repetition fineweb gram_2 gram_3 gram_4 gram_5 gram_6 gram_7 \
-    gram_8 gram_9 gram_10; do
+"$python" -c 'import ahocorasick, fasteners, tldextract' 2>/dev/null &&
+    lists="domains urls"
+for set in words ${lists:-} c4 c4_open gopher repetition fineweb gram_2 gram_3 \
+    gram_4 gram_5 gram_6 gram_7 gram_8 gram_9 gram_10; do
     # the section of this name, or a rule
     awk -v s="[${set%_*}]" 'FNR == 1 { on = 0 } /^\[/ { on = $0 == s } on' \
         "$top/conf/clean-gopher.ini" "$top/conf/clean-fineweb.ini" \
@@ -26,11 +28,14 @@ for set in c4 c4_open gopher repetition fineweb gram_2 gram_3 gram_4 gram_5 gram
         echo "[repetition]" >"$set.ini"
         grep "_${set#gram_}_gram" "$top/conf/clean-gopher.ini" >>"$set.ini"
     fi
+    case $set in words | domains | urls)
+        printf '[lists]\n%s = %s.txt\n' "$set" "$set" >"$set.ini" ;;
+    esac
     "$python" -B "$clean" filter $set docs.jsonl theirs 2>err &&
         gdata clean -q --rules "$set.ini" -o ours docs.jsonl >counts 2>err &&
         "$python" -B "$clean" compare theirs ours >different 2>err
     ok $? "$set: $(wc -l <docs.jsonl) documents are kept and dropped as there"
-    cut -d' ' -f2 theirs.why >>reasons
+    cut -d' ' -f2 theirs.why | grep -v 'badwords\|domain\|blacklisted' >>reasons
 done
 # what each filter of datatrove can say, except of empty texts
 is "$(sort -u reasons | tr '\n' ' ')" "char_dup_ratio curly_bracket \

@@ -10,7 +10,7 @@
 #include "common/hash.h"
 #include "common/num.h"
 #include "common/utf8.h"
-#include "data/corpus/hashset.h"
+#include "data/corpus/where.h"
 #include "data/token/pretokenize.h"
 
 const char *const clean_name[CLEAN_RULES] = {
@@ -19,7 +19,7 @@ const char *const clean_name[CLEAN_RULES] = {
 };
 
 static const struct rule {
-    enum { LEAST, MOST, LINE_LEAST, LINE_MOST, REPLACE } kind;
+    enum { LEAST, MOST, LIST = 3, LINE_LEAST, LINE_MOST, REPLACE, FIELD } kind;
     const char *published, *source;
 } rules[CLEAN_RULES] = {
 #define RULE(id, name, ...) { __VA_ARGS__ },
@@ -61,18 +61,21 @@ enum { PHRASES = sizeof phrases / sizeof *phrases };
 
 /* ---- files of rules ------------------------------------------------------ */
 
-static int read_limit(double *limit, const struct conf *f, int i,
+static int read_limit(struct clean *c, const struct conf *f, int i,
                       const char *text, struct err *e)
 {
+    double *const limit = &c->limit[i];
     const char *published = rules[i].published;
     const bool replaces = rules[i].kind == REPLACE;
 
     *limit = NAN;
-    if (strcmp(text, "off") == 0)
+    if (strcmp(text, "off") == 0 || rules[i].kind == FIELD)
         return 0;
     if (published && strcmp(text, "default") == 0)
         text = published;
     *limit = 0;
+    if (rules[i].kind == LIST)
+        return clean_read_list(c, i, f, text, e);
     if (replaces ? strcmp(text, published) == 0
                  : num_real(text, limit) && *limit >= 0)
         return 0;
@@ -86,7 +89,7 @@ int clean_load(struct clean *c, const char *path, struct err *e)
 {
     struct setting table[CLEAN_RULES] = { 0 };
     const char *text[CLEAN_RULES];
-    struct conf f;
+    AUTO(conf_clear) struct conf f;
     int ret;
 
     for (int i = 1; i < CLEAN_RULES; i++)
@@ -97,9 +100,18 @@ int clean_load(struct clean *c, const char *path, struct err *e)
     *c = (struct clean){ .kept = BUF_INIT, .replaced = BUF_INIT };
     conf_init(&f, table, text);
     text[CLEAN_EMPTY] = rules[CLEAN_EMPTY].published;
+    text[CLEAN_URL_FIELD] = rules[CLEAN_URL_FIELD].published;
     ret = conf_read(&f, path, false, e);
     for (int i = 0; i < CLEAN_RULES && ret == 0; i++)
-        ret = read_limit(&c->limit[i], &f, i, text[i], e);
+        ret = read_limit(c, &f, i, text[i], e);
+    if (ret == 0 && uses(c, CLEAN_DOMAINS, CLEAN_URLS)) {
+        AUTO_FREE char *has_url =
+            xasprintf("\"%s\" is not null", text[CLEAN_URL_FIELD]);
+
+        c->limit[CLEAN_URL_FIELD] = 0; /* it is counted */
+        c->url = where_parse(has_url, e);
+        ret = c->url ? 0 : -1;
+    }
     for (int i = 0; i < 3 * PHRASES; i++) {
         const int byte = phrases[i / 3].text[i % 3];
 
@@ -109,7 +121,6 @@ int clean_load(struct clean *c, const char *path, struct err *e)
     c->edits = uses(c, CLEAN_CITATIONS, CLEAN_SENTENCES);
     if (c->edits && !(c->limit[CLEAN_SENTENCES] >= 1))
         c->limit[CLEAN_SENTENCES] = 1; /* something must be left */
-    conf_clear(&f);
     return ret;
 }
 
@@ -554,9 +565,11 @@ static void take_kept(struct clean *c, struct counts *k, const char **text,
     measure_pieces(k->values, k, *text, *n);
 }
 
-int clean_test(struct clean *c, const char **text, size_t *n, double *value,
+int clean_test(struct clean *c, struct corpus_doc *d, double *value,
                int64_t count[CLEAN_RULES])
 {
+    const char **const text = &d->text;
+    size_t *const n = &d->len;
     struct counts k;
 
     c->count = count;
@@ -565,6 +578,10 @@ int clean_test(struct clean *c, const char **text, size_t *n, double *value,
                   c->edits ? c : NULL, *text, *n);
     measure_words(&k, *text, *n);
     for (int i = 0; i < CLEAN_RULES; i++) {
+        if (i == CLEAN_DOMAINS && c->url)
+            clean_find_in_url(c, d, k.values);
+        if (i == CLEAN_LIST_WORDS && c->list[i].line)
+            k.values[i] = clean_find(c, i, *text, *n);
         if (i == CLEAN_PARAGRAPHS && (uses(c, i, CLEAN_LINE_TEXT) ||
                                       uses(c, CLEAN_END_LINES, CLEAN_NEWLINES)))
             measure_pieces(k.values, &k, *text, *n);

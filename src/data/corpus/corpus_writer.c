@@ -62,3 +62,57 @@ int corpus_writer_close(struct corpus_writer *w, int ret, struct err *e)
     buf_clear(&w->line);
     return ret;
 }
+
+/* ---- in several threads -------------------------------------------------- */
+
+static int rewrite_block(void *worker, void *place,
+                         const struct corpus_block *b, struct err *e)
+{
+    struct corpus_rewriter *w = worker;
+
+    w->lines = place;
+    return corpus_join(&w->join, b, w->fn, w, e);
+}
+
+static int write_lines(void *arg, void *place, struct err *e)
+{
+    struct corpus_writer **const out = arg;
+    struct buf *const lines = place;
+
+    (void)e;
+    return corpus_writer_add(out[0], &lines[0]) ||
+           (out[1] && corpus_writer_add(out[1], &lines[1]));
+}
+
+int corpus_rewrite(const struct corpus_conf *conf, corpus_doc_fn *fn,
+                   void *workers, size_t size, int n,
+                   struct corpus_writer *out[2], struct err *e)
+{
+    struct buf place[CORPUS_PLACES][2];
+    const struct corpus_work work = { .find = rewrite_block,
+                                      .write = write_lines,
+                                      .worker = workers,
+                                      .arg = out,
+                                      .place = place,
+                                      .worker_size = size,
+                                      .place_size = sizeof *place,
+                                      .threads = n,
+                                      .whole = true };
+    char *const end = (char *)workers + size * (size_t)n;
+    struct corpus *corpus = NULL;
+    int ret = corpus_open(&corpus, conf, e);
+
+    for (int i = 0; i < 2 * CORPUS_PLACES; i++)
+        place[i / 2][i % 2] = BUF_INIT;
+    for (char *w = workers; w < end; w += size)
+        *(struct corpus_rewriter *)w =
+            (struct corpus_rewriter){ fn, CORPUS_JOIN_INIT, NULL };
+    if (ret == 0)
+        ret = corpus_work(corpus, &work, e);
+    corpus_close(corpus);
+    for (char *w = workers; w < end; w += size)
+        buf_clear(&((struct corpus_rewriter *)w)->join.text);
+    for (int i = 0; i < 2 * CORPUS_PLACES; i++)
+        buf_clear(&place[i / 2][i % 2]);
+    return ret;
+}

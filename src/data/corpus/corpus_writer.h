@@ -39,3 +39,19 @@ void corpus_writer_line(const struct corpus_writer *, struct buf *lines,
                         const struct corpus_doc *, const char *text, size_t n);
 int corpus_writer_add(struct corpus_writer *, struct buf *lines);
 int corpus_writer_close(struct corpus_writer *, int ret, struct err *);
+
+/*
+ * Call a function for each document, in n threads, and write what it appends to
+ * the lines of its worker, in the order of the input.  Workers are structs of
+ * `size` bytes that begin with a corpus_rewriter, and the second output may be
+ * NULL.
+ */
+struct corpus_rewriter {
+    corpus_doc_fn *fn;
+    struct corpus_join join;
+    struct buf *lines; /* [2] */
+};
+
+int corpus_rewrite(const struct corpus_conf *, corpus_doc_fn *, void *workers,
+                   size_t size, int n, struct corpus_writer *out[2],
+                   struct err *);

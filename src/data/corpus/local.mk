@@ -2,6 +2,7 @@
 src_data_libdata_a_SOURCES += \
 	%D%/catalog.c \
 	%D%/clean.c \
+	%D%/clean_lists.c \
 	%D%/clean_replace.c \
 	%D%/clean_rules.def \
 	%D%/corpus.c \

@@ -81,7 +81,7 @@ static int32_t normalize_next(const uint8_t *p, const uint8_t *end, size_t *n)
 }
 
 /* Chinese and Japanese have no spaces between words. */
-static bool is_word(int32_t c)
+bool roll_is_word(int32_t c)
 {
     return c >= 0x3005 &&
            (c <= 0x30ff || (c >= 0x31f0 && c <= 0x31ff) ||
@@ -91,7 +91,7 @@ static bool is_word(int32_t c)
 
 /* Thai, Lao, Burmese, Khmer and the scripts of their neighbours have none
  * either, but a character of them is far less than a word. */
-static bool is_unspaced(int32_t c)
+bool roll_is_unspaced(int32_t c)
 {
     return c >= 0xe00 &&
            (c <= 0xeff || (c >= 0x1000 && c <= 0x109f) ||
@@ -109,12 +109,12 @@ void roll_text(struct roll *r, const char *text, size_t n, roll_fn *fn,
     for (; p < end; p += step) {
         const int32_t c = normalize_next(p, end, &step);
         const size_t at = (size_t)(p - (const uint8_t *)text);
-        const bool alone = is_word(c);
+        const bool alone = roll_is_word(c);
 
         if (r->in_word && (c < 0 || alone))
             end_word(r, fn, arg);
         if (c >= 0) {
-            r->unspaced |= is_unspaced(c);
+            r->unspaced |= roll_is_unspaced(c);
             if (!r->in_word) {
                 r->begin[(uint64_t)r->words % ROLL_MAX] = at;
                 r->word = 0;

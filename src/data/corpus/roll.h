@@ -40,3 +40,6 @@ void roll_powers(uint64_t power[ROLL_MAX + 1]);
 uint64_t roll_last(const struct roll *, const uint64_t *power, int k);
 uint64_t roll_hash(uint64_t before, uint64_t after, uint64_t power, int64_t k);
 uint64_t roll_all(const struct roll *);
+
+/* Is it a word of its own; is it of another script without spaces? */
+bool roll_is_word(int32_t c), roll_is_unspaced(int32_t c);

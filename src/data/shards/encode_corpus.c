@@ -180,8 +180,7 @@ static int drop_doc(struct encode_worker *w, struct corpus_doc *d,
                        "%s:%lld: this document is too long for --clean; "
                        "gdata clean writes it as JSON Lines",
                        w->from->file, (long long)d->line);
-    return clean_test(&w->rules, &d->text, &d->len, &value, w->to->dropped) >=
-           0;
+    return clean_test(&w->rules, d, &value, w->to->dropped) >= 0;
 }
 
 static int encode_doc(struct encode_worker *w, const struct corpus_doc *d,
