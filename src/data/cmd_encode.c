@@ -523,16 +523,14 @@ static int shuffle_file(const struct encoding *w, const char *path,
 {
     AUTO(documents_clear) struct documents d = { 0 };
     AUTO(shard_close) struct shard s = { 0 };
-    int ret = shard_open(&s, path, w->out.width, e);
 
+    if (shard_open(&s, path, w->out.width, e) < 0)
+        return -1;
     s.marked = true;
-    if (ret == 0)
-        ret = documents_find(&d, &s, 1, tokenizer_eot(w->tokenizer), e);
-    if (ret == 0)
-        ret = add_documents(sink, subset, &s, &d, e);
-    if (ret == 0)
-        ret = shard_check(&s, e);
-    return ret;
+    return documents_find(&d, &s, 1, tokenizer_eot(w->tokenizer), e) < 0 ||
+                   add_documents(sink, subset, &s, &d, e) < 0
+               ? -1
+               : shard_check(&s, e);
 }
 
 static int shuffle_subsets(const struct encoding *w, const struct unshuffled *u,

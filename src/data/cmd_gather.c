@@ -438,11 +438,9 @@ static int open_outputs(struct gatherer *s, struct err *e)
 {
     AUTO_FREE char *train = path_join(folder, "train.jsonl");
     AUTO_FREE char *held = path_join(folder, "val.jsonl");
-    int ret = save_open(&s->train, train, e);
 
-    if (ret == 0)
-        ret = save_open(&s->val, held, e);
-    return ret;
+    return save_open(&s->train, train, e) < 0 ? -1
+                                              : save_open(&s->val, held, e);
 }
 
 static int gather_main(int argc, char **argv, struct err *e)

@@ -235,7 +235,7 @@ static void mark_evals(const struct marked *c)
 {
     const struct curve_kind *loss = curve_kind_find("loss");
     const char *key = history_find(c->run, loss->line[1].names);
-    struct series s;
+    AUTO(series_free) struct series s = { 0 };
 
     if (!key || series_load(&s, c->run, key, 0, ERR_IGNORED) < 0)
         return;
@@ -246,7 +246,6 @@ static void mark_evals(const struct marked *c)
             mark_tick(c->panel, x, 1);
     }
     figure_note(c->figure, "Ticks above, coloured: evaluations.");
-    series_free(&s);
 }
 
 void mark_wanted(const struct marked *c, unsigned marks)

@@ -135,7 +135,7 @@ static void summarise_mean(struct build *b, const struct curve *c,
                            const char *metric, enum unit unit)
 {
     struct table *t = b->summary;
-    int64_t *step;
+    AUTO_FREE int64_t *step = NULL;
 
     if (!t || b->request->along != ALONG_STEP)
         return;
@@ -144,7 +144,6 @@ static void summarise_mean(struct build *b, const struct curve *c,
         step[i] = llround(c->x[i]);
     figure_summary_add(t, c->label, arena_printf(&t->mem, "mean of %s", metric),
                        unit, c->y, step, c->n);
-    free(step);
 }
 
 static struct curve *draw_group(struct build *b, struct panel *p,
@@ -253,7 +252,7 @@ int curves_group(struct build *b, struct panel *p,
     const struct request *r = b->request;
     struct figure *f = b->figure;
     AUTO_FREE struct group *g = xcalloc(b->set.n + 1, sizeof *g);
-    struct smooth_sample sample = { 0 };
+    AUTO(smooth_sample_clear) struct smooth_sample sample = { 0 };
     size_t n = 0;
     const struct curve_kind *kind = curve_kind_of_metric(l->names[0], NULL);
     const struct smooth how =
@@ -262,7 +261,6 @@ int curves_group(struct build *b, struct panel *p,
             : (struct smooth){ SMOOTH_NONE, 0 };
     int ret = gather_groups(g, &n, l, &b->set, r, &how, &sample, e);
 
-    smooth_sample_clear(&sample);
     SORT(g, n, num_by_text);
     for (size_t i = 0; i < n && ret == 0; i++) {
         const char *name = arena_printf(

@@ -362,7 +362,7 @@ static int draw_line(struct drawing *d, const struct curve_kind_line *l,
                      int index, struct err *e)
 {
     enum { MOST_RANKS = 1024 };
-    const char **key = xcalloc(MOST_RANKS, sizeof *key);
+    AUTO_FREE const char **key = xcalloc(MOST_RANKS, sizeof *key);
     const struct curve_kind *kind = curve_kind_of_metric(l->names[0], NULL);
     /* do the lines of a run share its colour? */
     const bool own = d->together || (d->f->shared && !l->named);
@@ -404,7 +404,6 @@ static int draw_line(struct drawing *d, const struct curve_kind_line *l,
         if (d->r->stitch)
             break;
     }
-    free(key);
     ret = ret < 0 ? ret : draw_parts(d, e);
     smooth_sample_clear(&d->sample);
     return ret;

@@ -162,7 +162,7 @@ static int draw_chosen(struct build *b, const char *names, struct err *e)
 
 static int build_dashboard(struct build *b, struct err *e)
 {
-    struct buf names = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT;
 
     if (figure_runs(b, 0, e) < 0)
         return -1;
@@ -170,7 +170,6 @@ static int build_dashboard(struct build *b, struct err *e)
         buf_printf(&names, "%s%s", i ? ", " : "", b->set.name[i]);
     if (!b->request->title)
         b->figure->title = arena_strdup(&b->figure->mem, names.s);
-    buf_clear(&names);
     return b->request->panels ? draw_chosen(b, b->request->panels, e)
                               : draw_panels(b, dashboard, 3, e);
 }
@@ -195,7 +194,7 @@ const struct cmd fig_dashboard = {
  * "run2: lr 6e-4". */
 static void name_by_difference(struct run_set *set, struct arena *mem)
 {
-    const char **label = xcalloc(set->n + 1, sizeof *label);
+    AUTO_FREE const char **label = xcalloc(set->n + 1, sizeof *label);
     AUTO(differ_clear) struct differ d = { 0 };
 
     differ_params(&d, set->run, set->n);
@@ -204,7 +203,6 @@ static void name_by_difference(struct run_set *set, struct arena *mem)
         if (*label[i])
             set->shown[i] =
                 arena_printf(mem, "%s: %s", set->shown[i], label[i]);
-    free(label);
 }
 
 static int build_compare(struct build *b, struct err *e)

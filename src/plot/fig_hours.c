@@ -83,7 +83,7 @@ static void fill_table(struct table *t, const struct run_set *set,
 
 static int build_hours(struct build *b, struct err *e)
 {
-    struct spent *all;
+    AUTO_FREE struct spent *all = NULL;
     int ret = figure_runs(b, 0, e);
 
     if (ret < 0)
@@ -96,7 +96,6 @@ static int build_hours(struct build *b, struct err *e)
         draw_bars(b, all);
         fill_table(b->summary, &b->set, all);
     }
-    free(all);
     return ret;
 }
 

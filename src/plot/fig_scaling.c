@@ -104,7 +104,7 @@ static int draw_runs(struct build *b, struct panel *p, const struct request *r,
     for (size_t i = 0; i < b->set.n; i++) {
         const char *name = b->set.name[i];
         const char *key = history_find(&b->set.run[i], loss->line[1].names);
-        struct history h;
+        AUTO(history_free) struct history h = { 0 };
         struct curve *c;
         size_t best;
 
@@ -130,7 +130,6 @@ static int draw_runs(struct build *b, struct panel *p, const struct request *r,
             table_real(t, h.x[best]);
             table_real(t, h.y[best]);
         }
-        history_free(&h);
     }
     return ends->n ? 0 : err_set(e, ERR_MISSING, "no run has a loss to fit");
 }

@@ -34,16 +34,14 @@ static int draw_rates(struct build *b, const char *label, char *lines,
                       struct err *e)
 {
     struct panel *p = b->figure->panel[b->figure->n_panels - 1];
-    struct planned_rates r;
+    AUTO(planned_rates_clear) struct planned_rates r = { 0 };
     struct curve *c;
     int ret = 0;
 
     planned_rates_read(&r, lines);
-    if (r.n == 0) {
-        planned_rates_clear(&r);
+    if (r.n == 0)
         return err_set(e, ERR_INPUT, "there are no learning rates of %s",
                        label);
-    }
     c = panel_curve(b->figure, p, label, r.n);
     c->run = c->label;
     c->n = 0;
@@ -56,7 +54,6 @@ static int draw_rates(struct build *b, const char *label, char *lines,
         ret = err_set(e, ERR_MISSING, "--skip leaves no step of %s", label);
     else
         add_row(b->summary, c);
-    planned_rates_clear(&r);
     return ret;
 }
 

@@ -20,7 +20,7 @@
 static int check_group(const struct runs *runs, const char *param,
                        struct err *e)
 {
-    struct buf names = BUF_INIT;
+    AUTO(buf_clear) struct buf names = BUF_INIT;
     size_t without = 0;
 
     for (size_t i = 0; i < runs->n; i++) {
@@ -34,7 +34,6 @@ static int check_group(const struct runs *runs, const char *param,
         buf_printf(&names, " and %zu others", without - 3);
     if (without > 0 && without < runs->n)
         log_warn("left out, without a parameter %s: %s", param, names.s);
-    buf_clear(&names);
     return without < runs->n
                ? 0
                : err_set(e, ERR_MISSING,
@@ -65,14 +64,13 @@ static size_t list_unfinished(struct buf *b, const struct run_info *run,
 
 size_t figure_keep_finished(struct build *b, struct run_info *run, size_t n)
 {
-    struct buf why = BUF_INIT;
+    AUTO(buf_clear) struct buf why = BUF_INIT;
     const size_t left = list_unfinished(&why, run, n);
     size_t kept = 0;
 
     if (left && b->request->finished)
         figure_note(b->figure, "Left out, not finished: %zu of %zu runs (%s).",
                     left, n, why.s);
-    buf_clear(&why);
     for (size_t i = 0; i < n; i++)
         if (!b->request->finished || run[i].status == RUN_FINISHED)
             run[kept++] = run[i];
@@ -231,8 +229,8 @@ void figure_summary_add(struct table *t, const char *run, const char *metric,
 static int draw_once(int argc, char **argv, bool *running, struct err *e)
 {
     const struct figure_type *type = program_command()->arg;
-    struct figure f = FIGURE_INIT;
-    struct table summary = TABLE_INIT("gplot.summary/1");
+    AUTO(figure_free) struct figure f = FIGURE_INIT;
+    AUTO(table_clear) struct table summary = TABLE_INIT("gplot.summary/1");
     struct build b = { .figure = &f,
                        .summary = &summary,
                        .request = &plot_request,
@@ -249,8 +247,6 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
         ret = figure_check(&plot_request, f.panel, f.n_panels, e);
     if (ret == 0)
         ret = output_figure(&f, &summary, &plot_request, e);
-    table_clear(&summary);
-    figure_free(&f);
     runs_free(&b.runs);
     runs_free(&b.store);
     return ret;

@@ -186,13 +186,12 @@ static int along_metric(struct history *h, const struct run_info *run,
                         const struct request *r, const char *key, double factor,
                         struct err *e)
 {
-    struct series s;
+    AUTO(series_free) struct series s = { 0 };
 
     if (load_series(&s, run, key, r, INT64_MIN, INT64_MAX, e) < 0)
         return -1;
     for (size_t i = 0; i < h->n; i++)
         h->x[i] = factor * value_at(&s, h->step[i], r->along != ALONG_METRIC);
-    series_free(&s);
     return 0;
 }
 
@@ -464,7 +463,7 @@ int history_stitch(struct history *h, const struct run_info *run, size_t n,
     *h = (struct history){ 0 };
     for (size_t i = 0; i < n; i++) {
         const char *key = history_find(&run[i], names);
-        struct history more;
+        AUTO(history_free) struct history more = { 0 };
         double base = 0;
 
         if (!key)
@@ -483,7 +482,6 @@ int history_stitch(struct history *h, const struct run_info *run, size_t n,
                 more.x[k] += (double)(run[i].start_ms - run[0].start_ms) / 1e3;
         }
         append(h, &more);
-        history_free(&more);
     }
     return 0;
 }
@@ -518,7 +516,7 @@ double history_x(const struct history *h, int64_t step)
 size_t history_resumes(const struct run_info *run, const char *key,
                        int64_t *step, size_t room)
 {
-    struct series s;
+    AUTO(series_free) struct series s = { 0 };
     size_t n = 0;
     int now = 0;
 
@@ -531,6 +529,5 @@ size_t history_resumes(const struct run_info *run, const char *key,
             step[n++] = i > 0 ? s.step[i - 1] : s.step[i];
         now = attempt > now ? attempt : now;
     }
-    series_free(&s);
     return n;
 }

@@ -258,7 +258,7 @@ static int save_figure(struct figure *f, const char *path, struct err *e)
     const struct term_look look = { 80, f->n_panels > 3 ? 60 : 24, false, true,
                                     true };
     const char *form = form_of(path);
-    struct buf image = BUF_INIT;
+    AUTO(buf_clear) struct buf image = BUF_INIT;
     char hash[SHA256_TEXT], *stamp;
     int ret = 0;
 
@@ -282,7 +282,6 @@ static int save_figure(struct figure *f, const char *path, struct err *e)
         stamp_embed(&image, form, f->stamp);
     if (ret == 0)
         ret = save_bytes(path, image.s, image.len, e);
-    buf_clear(&image);
     return ret;
 }
 
@@ -292,9 +291,8 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
     const char *form = r->output ? form_of(r->output) : "png";
     const char *dot = strrchr(path_name(r->script), '.');
     const size_t stem = dot ? (size_t)(dot - r->script) : strlen(r->script);
-    char *target;
+    AUTO_FREE char *target = NULL;
     AUTO(buf_clear) struct buf text = BUF_INIT;
-    int ret;
 
     if (!gnuplot_form(form))
         return err_set(e, ERR_USAGE, "--script: gnuplot cannot write .%s files",
@@ -304,9 +302,7 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
     if (!r->output)
         figure_finish(f);
     gnuplot_script(f, 1, gnuplot_form(form), target, &text);
-    ret = save_bytes(r->script, text.s, text.len, e);
-    free(target);
-    return ret;
+    return save_bytes(r->script, text.s, text.len, e);
 }
 
 /* "(a) Loss" */
@@ -335,7 +331,7 @@ static void leave_titles(struct figure *f, const struct request *r)
 int output_figure(struct figure *f, const struct table *summary,
                   const struct request *r, struct err *e)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     char hash[SHA256_TEXT];
     int ret = 0;
 
@@ -350,9 +346,7 @@ int output_figure(struct figure *f, const struct table *summary,
     }
     if (r->data) {
         figure_data(f, &b);
-        ret = pager_data(b.s, b.len, e);
-        buf_clear(&b);
-        return ret;
+        return pager_data(b.s, b.len, e);
     }
     if (r->output)
         ret = save_figure(f, r->output, e);
@@ -377,6 +371,5 @@ int output_figure(struct figure *f, const struct table *summary,
                i + 1 < f->n_captions ? " " : "\n");
     for (size_t i = 0; i < f->n_notes && r->output; i++)
         log_debug("%s", f->note[i]);
-    buf_clear(&b);
     return 0;
 }

@@ -142,10 +142,9 @@ static int parse_marks(struct request *r, struct err *e)
     opt_list_words(words, list, sizeof list);
     while (at && *at) {
         const size_t n = strcspn(at, ",");
-        char *word = xstrndup(at, n);
+        AUTO_FREE char *word = xstrndup(at, n);
         const int i = opt_find_word(words, word);
 
-        free(word);
         if (i < 0)
             return err_set(e, ERR_USAGE, "--mark expects %s, not '%.*s'", list,
                            (int)n, at);

@@ -356,7 +356,7 @@ static const struct run_info **sorted(const struct run_set *c,
  * dashes. */
 static void colour_runs(struct run_set *c)
 {
-    const struct run_info **run = sorted(c, by_claim);
+    AUTO_FREE const struct run_info **run = sorted(c, by_claim);
     bool taken[PALETTE_COLOURS] = { false };
 
     for (size_t i = 0; i < c->n; i++) {
@@ -371,7 +371,6 @@ static void colour_runs(struct run_set *c)
         c->slot[run[i] - c->run] =
             slot + (int)(i / PALETTE_COLOURS) * PALETTE_COLOURS;
     }
-    free(run);
 }
 
 static int by_name(const void *a, const void *b)
@@ -385,7 +384,7 @@ static int by_name(const void *a, const void *b)
 /* Names that runs share are followed by the id. */
 static void name_runs(struct run_set *c, struct arena *mem)
 {
-    const struct run_info **run = sorted(c, by_name);
+    AUTO_FREE const struct run_info **run = sorted(c, by_name);
 
     for (size_t i = 0; i < c->n; i++) {
         const char *name = run[i]->name;
@@ -396,7 +395,6 @@ static void name_runs(struct run_set *c, struct arena *mem)
         c->name[run[i] - c->run] =
             shared ? arena_printf(mem, "%s (%.8s)", name, run[i]->id) : name;
     }
-    free(run);
 }
 
 void run_set_init(struct run_set *c, const struct run_info *run, size_t n,

@@ -203,20 +203,17 @@ static const char *const allowed[] = {
 static int draw_again(const struct stamp *s, const char *first,
                       const char *path, struct spawn *run, struct err *e)
 {
-    const char **argv = xcalloc(s->n + 2, sizeof *argv);
-    char *output = xasprintf("--output=%s", path);
+    AUTO_FREE const char **argv = xcalloc(s->n + 2, sizeof *argv);
+    AUTO_FREE char *output = xasprintf("--output=%s", path);
     const char *const own[] = { output, first, NULL };
     const struct program_limits limits = { allowed, own };
     size_t n = 1;
-    int ret;
 
     argv[0] = "gplot";
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->word[i], "--watch") != 0)
             argv[n++] = s->word[i];
-    ret = program_call(plot_program(true), argv, &limits, run, e);
-    FREE(output, argv);
-    return ret;
+    return program_call(plot_program(true), argv, &limits, run, e);
 }
 
 /* ---- verify ----------------------------------------------------------- */
@@ -275,13 +272,12 @@ static bool same_picture(const struct stamp *s, const char *path, double secs)
     bool same = true;
 
     if (!str_ends(path, ".tex") && mkdtemp(folder)) {
-        char *again = path_join(folder, path_name(path));
+        AUTO_FREE char *again = path_join(folder, path_name(path));
 
         if (draw_again(s, NULL, again, &run, &e) == 0)
             same = read_picture(&was, path, &e) == 0 &&
                    read_picture(&is, again, &e) == 0 && was.len == is.len &&
                    memcmp(was.s, is.s, is.len) == 0;
-        free(again);
         path_remove(folder, &e);
     }
     return same;
@@ -343,7 +339,7 @@ static int check_readable(char **path, int n, struct err *e)
 static int verify_main(int argc, char **argv, struct err *e)
 {
     const struct table_style style = { .json = false };
-    struct table t = TABLE_INIT("gplot.verify/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("gplot.verify/1");
     const double end = clock_mono() + STAMPED_SECS;
     char text[NUM_TEXT];
     int bad = 0, ret;
@@ -359,7 +355,6 @@ static int verify_main(int argc, char **argv, struct err *e)
         bad += !verify_figure(&t, argv[i], end - clock_mono());
     ret = sig_caught() ? err_set(e, ERR_INTERRUPTED, "interrupted")
                        : table_print(&t, &style, e);
-    table_clear(&t);
     if (ret == 0 && bad > 0)
         ret = err_set(e, ERR_INPUT,
                       "%d of %s %s not known to show what the runs say; "
@@ -382,12 +377,11 @@ const struct cmd fig_verify = {
 static int redo_figure(const char *path, struct err *e)
 {
     struct spawn run = { .secs = STAMPED_SECS };
-    struct stamp s;
+    AUTO(stamp_clear) struct stamp s = { 0 };
     int ret = load_stamp(&s, path, e);
 
     if (ret == 0)
         ret = draw_again(&s, NULL, path, &run, e);
-    stamp_clear(&s);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
 }
 

@@ -99,7 +99,7 @@ static int read_event(struct reader *r)
 {
     struct event v = { NULL, "", NULL, NAN, NAN, NAN, 0 };
     const char *from = r->s.at;
-    json_t *all;
+    json_auto_t *all = NULL;
     int ret;
 
     if (json_scan_skip(&r->s) < 0)
@@ -113,7 +113,6 @@ static int read_event(struct reader *r)
                                     "has it before this");
     else
         ret = use_event(r, &v);
-    json_decref(all);
     return ret;
 }
 
@@ -207,11 +206,10 @@ int thread_times_parse(struct thread_times *t, char *text, size_t n,
 int thread_times_load(struct thread_times *t, const char *path, struct err *e)
 {
     AUTO(buf_clear) struct buf text = BUF_INIT;
-    int ret = buf_read_file(&text, path, FILE_MAX, e);
 
-    if (ret == 0)
-        ret = thread_times_parse(t, text.s, text.len, path, e);
-    return ret;
+    return buf_read_file(&text, path, FILE_MAX, e) < 0
+               ? -1
+               : thread_times_parse(t, text.s, text.len, path, e);
 }
 
 void thread_times_free(struct thread_times *t)

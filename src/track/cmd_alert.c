@@ -75,7 +75,7 @@ static void warn_of_missing(const struct alert_list *list,
 
 static int alert_main(int argc, char **argv, struct err *e)
 {
-    struct alert_list list = { 0 };
+    AUTO(alert_list_clear) struct alert_list list = { 0 };
     struct track_words words = { &selection, argc, argv };
     struct alert_watch watch = { .list = &list,
                                  .root = track_store(),
@@ -94,7 +94,6 @@ static int alert_main(int argc, char **argv, struct err *e)
         sig_watch();
         ret = alert_watch(&watch, e);
     }
-    alert_list_clear(&list);
     return ret;
 }
 

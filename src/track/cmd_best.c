@@ -299,16 +299,16 @@ static int parse_metric(struct columns *c, const char *metric,
                         const struct runs *runs, bool up, struct err *e)
 {
     const char *inner = strchr(metric, '(') ? metric : NULL;
-    char *text = inner     ? xstrdup(metric)
-                 : by_last ? xasprintf("last(%s)", metric)
-                           : xasprintf("%s(%s)", up ? "max" : "min", metric);
+    AUTO_FREE char *text =
+        inner     ? xstrdup(metric)
+        : by_last ? xasprintf("last(%s)", metric)
+                  : xasprintf("%s(%s)", up ? "max" : "min", metric);
     int ret = columns_parse(c, text, runs, e);
 
     if (ret == 0 && !inner && !by_last && run_rate_is(c->item[0].key)) {
         columns_clear(c);
         ret = columns_parse(c, metric, runs, e);
     }
-    free(text);
     if (ret == 0 && c->item[0].kind != COLUMN_METRIC)
         ret = err_set(e, ERR_USAGE, "%s is not a metric", metric);
     if (ret == 0 && find_key_exists(runs, METRIC, c->item[0].key))
@@ -398,14 +398,15 @@ static int print_paired(const struct runs *runs, const char *metric, bool up,
 
 static int best_main(int argc, char **argv, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrack.best/1"), all = TABLE_INIT("");
-    struct runs runs = { 0 };
-    struct columns c = { 0 };
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrack.best/1");
+    AUTO(table_clear) struct table all = TABLE_INIT("");
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO(columns_clear) struct columns c = { 0 };
     const char *caution;
     const int form = table_form(&style, e);
     const bool screen = form == TABLE_ALIGNED;
     bool up;
-    int ret = -1;
+    int ret;
 
     if (form < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
@@ -413,25 +414,21 @@ static int best_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "--max and --min cannot be used together");
     up = highest || (!lowest && run_value_direction(argv[0]) > 0);
     if (track_select(&runs, &selection, argc - 1, argv + 1, e) < 0)
-        goto out;
-    if (runs.n == 0) {
-        err_set(e, ERR_MISSING, "no run in %s matches", track_store());
-        goto out;
-    }
+        return -1;
+    if (runs.n == 0)
+        return err_set(e, ERR_MISSING, "no run in %s matches", track_store());
     differ_drop_sweeps(&runs, argv + 1, argc - 1);
     if (parse_metric(&c, argv[0], &runs, up, e) < 0)
-        goto out;
+        return -1;
     caution = differ_caution(runs.run, runs.n, c.item[0].key);
     if (caution)
         log_warn("%s", caution);
-    if (paired) {
-        ret = print_paired(&runs, c.item[0].key, up, e);
-        goto out;
-    }
+    if (paired)
+        return print_paired(&runs, c.item[0].key, up, e);
     if (!group_text)
         fill_runs(&all, &runs, c.item, screen);
     else if (columns_fill_groups(&all, &runs, group_text, &c, e) < 0)
-        goto out;
+        return -1;
     move_best_rows(&t, &all,
                    group_text ? all.n_columns - 1
                    : screen   ? 1
@@ -440,12 +437,6 @@ static int best_main(int argc, char **argv, struct err *e)
     ret = table_print(&t, &style, e);
     if (ret == 0)
         track_tell_left_out(&runs);
-
-out:
-    columns_clear(&c);
-    table_clear(&all);
-    table_clear(&t);
-    runs_free(&runs);
     return ret;
 }
 

@@ -75,14 +75,13 @@ static bool has_file(const struct bundle *b, const char *name)
 static int begin_file(struct bundle *b, const char *name, int64_t size,
                       struct err *e)
 {
-    char *path;
+    AUTO_FREE char *path = NULL;
     int ret;
 
     if (strchr(name, '\n')) /* it would be two lines of MANIFEST */
         return err_set(e, ERR_INPUT, "the name of %s has a line feed", name);
     path = path_join(b->top, name);
     ret = tar_write_head(b->fp, path, size, e);
-    free(path);
     b->files++;
     b->bytes += size;
     return ret;
@@ -259,10 +258,10 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
                            const char *to, struct err *e)
 {
     AUTO_FREE char *folder = locate_checkpoints(r);
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int ret = file_tree_list(&f, folder, folder, e);
     size_t n;
-    struct step *step = list_steps(&f, &n);
+    AUTO_FREE struct step *step = list_steps(&f, &n);
     const size_t packed = count_packed(step, n);
 
     for (size_t i = 1; i <= packed && ret == 0; i++)
@@ -271,8 +270,6 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
         log_warn("%s has no checkpoints in %s", r->name, folder);
     else if (ret == 0 && packed < n)
         log_info("%s: %zu of %zu checkpoints are packed", r->name, packed, n);
-    free(step);
-    file_tree_clear(&f);
     return ret;
 }
 
@@ -316,13 +313,10 @@ static int add_run(struct bundle *b, const struct run_info *r, struct err *e)
     AUTO_FREE char *parent = path_parent(r->folder);
     AUTO_FREE char *of = path_join("mlruns", path_name(parent));
     AUTO_FREE char *to = path_join(of, r->id);
-    int ret = add_experiment(b, parent, of, e);
 
-    if (ret == 0)
-        ret = add_run_files(b, r, to, e);
-    if (ret == 0 && checkpoints != NONE)
-        ret = add_checkpoints(b, r, to, e);
-    return ret;
+    if (add_experiment(b, parent, of, e) < 0 || add_run_files(b, r, to, e) < 0)
+        return -1;
+    return checkpoints == NONE ? 0 : add_checkpoints(b, r, to, e);
 }
 
 /* ---- what the runs read ----------------------------------------------- */
@@ -361,7 +355,7 @@ static int add_locks(struct bundle *b, const char *files, struct err *e)
 /* The token files of each source, and their locks. */
 static int add_sources(struct bundle *b, const char *text, struct err *e)
 {
-    struct source_list l;
+    AUTO(source_list_clear) struct source_list l = { 0 };
     int ret = source_list_parse(&l, text, e);
 
     if (ret < 0)
@@ -375,7 +369,6 @@ static int add_sources(struct bundle *b, const char *text, struct err *e)
         if (ret == 0 && with_data)
             ret = add_matches(b, files, NULL, e);
     }
-    source_list_clear(&l);
     return ret;
 }
 
@@ -410,7 +403,7 @@ static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
     const char *const find[] = { PROVENANCE_GIT, "rev-parse", "--show-toplevel",
                                  NULL };
     AUTO(buf_clear) struct buf top = BUF_INIT, archive = BUF_INIT;
-    char *name;
+    AUTO_FREE char *name = NULL;
     int ret = 0;
 
     if (!commit || strspn(commit, "0123456789abcdef") != strlen(commit))
@@ -429,7 +422,6 @@ static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
         log_warn("the sources of commit %.12s are not here, or git would run "
                  "filters of the repository's configuration",
                  commit);
-    free(name);
     return ret;
 }
 
@@ -524,8 +516,7 @@ static int tell_absent(struct buf *out, const struct runs *runs, struct err *e)
 
 static int add_readme(struct bundle *b, const struct runs *runs, struct err *e)
 {
-    struct buf text = BUF_INIT, absent = BUF_INIT;
-    int ret;
+    AUTO(buf_clear) struct buf text = BUF_INIT, absent = BUF_INIT;
 
     if (tell_absent(&absent, runs, e) < 0)
         return -1;
@@ -536,7 +527,6 @@ static int add_readme(struct bundle *b, const struct runs *runs, struct err *e)
         buf_printf(&text, "\n%s", absent.s);
         log_info("%.*s", (int)absent.len - 1, absent.s);
     }
-    buf_clear(&absent);
     buf_printf(&text,
                "\nmlruns/   the runs, in the layout of MLflow's file store\n"
                "files/    reports, scripts, locks, data and licences\n"
@@ -546,9 +536,7 @@ static int add_readme(struct bundle *b, const struct runs *runs, struct err *e)
                "archive.\nWithout it, `sha256sum -c MANIFEST` checks the "
                "files.\n",
                PACKAGE_VERSION);
-    ret = add_text(b, "README", &text, e);
-    buf_clear(&text);
-    return ret;
+    return add_text(b, "README", &text, e);
 }
 
 static int add_all(struct bundle *b, const struct runs *runs, struct err *e)
@@ -586,7 +574,7 @@ static int write_bundle(const struct runs *runs, struct err *e)
                         .manifest = BUF_INIT,
                         .signature = BUF_INIT };
     char *signature = xasprintf("%s" BUNDLE_SIGNATURE, output);
-    struct save s = { 0 };
+    AUTO(save_abandon) struct save s = { 0 };
     char head[SHA256_TEXT], n[NUM_TEXT], size[NUM_TEXT];
     int ret = save_open(&s, output, e);
 
@@ -597,7 +585,6 @@ static int write_bundle(const struct runs *runs, struct err *e)
         ret = add_manifest(&b, head, e);
     if (ret == 0)
         ret = save_commit(&s, e);
-    save_abandon(&s);
     if (ret == 0 && key)
         ret = save_bytes(signature, b.signature.s, b.signature.len, e);
     if (ret == 0) {
@@ -620,8 +607,8 @@ static int write_bundle(const struct runs *runs, struct err *e)
 
 static int bundle_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
-    char *folder;
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO_FREE char *folder = NULL;
     int ret;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)
@@ -633,13 +620,11 @@ static int bundle_main(int argc, char **argv, struct err *e)
     folder = path_of_output(output);
     if (!key && !anchor) /* a key may be that of an agent or of a device */
         track_confine_output(folder);
-    free(folder);
     ret = track_load(&runs, argc, argv, LOAD_NO_METRICS, e);
     if (ret == 0) {
         runs_warn_secrets(&runs);
         ret = write_bundle(&runs, e);
     }
-    runs_free(&runs);
     FREE(added.item, sources.item);
     return ret;
 }

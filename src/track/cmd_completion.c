@@ -183,12 +183,11 @@ static void offer_words(const struct command_line *l, const char *begin,
                         const char *list)
 {
     for (const char *end; *list && *list != ' '; list = end + (*end == '|')) {
-        char *word;
+        AUTO_FREE char *word = NULL;
 
         end = list + strcspn(list, "| ");
         word = xasprintf("%s%.*s", begin, (int)(end - list), list);
         offer_word(l, word, NULL);
-        free(word);
     }
 }
 
@@ -338,10 +337,9 @@ static void offer_arg(struct command_line *l)
     } else if (strncmp(args, "PARAM[,", 7) == 0 && l->words == 1) {
         offer_keys(l, NULL, false);
     } else if (strcmp(args, "[RUN [METRIC]...]") == 0 && l->words > 0) {
-        char *run = xstrdup(l->first);
+        AUTO_FREE char *run = xstrdup(l->first);
 
         offer_keys(l, run, false);
-        free(run);
     } else if (strcmp(args, "[RUN]") == 0 && l->words > 0) {
         return;
     } else if (strstr(args, "RUN") || has_words) {

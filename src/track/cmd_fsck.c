@@ -214,7 +214,7 @@ static int by_size(const void *a, const void *b)
 
 static int add_run(struct disk_use *u, const struct run_info *r, struct err *e)
 {
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
 
     if (file_tree_list(&f, r->folder, r->folder, e) < 0)
         return -1;
@@ -231,7 +231,6 @@ static int add_run(struct disk_use *u, const struct run_info *r, struct err *e)
             u->other += x->size;
     }
     u->runs++;
-    file_tree_clear(&f);
     return 0;
 }
 
@@ -284,7 +283,7 @@ static int print_table(const struct disk_use *use, int n, struct err *e)
 static int du_main(int argc, char **argv, struct err *e)
 {
     AUTO(runs_free) struct runs runs = { 0 };
-    struct disk_use *use;
+    AUTO_FREE struct disk_use *use = NULL;
     int n;
 
     if (table_form(&style, e) < 0 ||
@@ -294,7 +293,6 @@ static int du_main(int argc, char **argv, struct err *e)
     n = sum_runs(use, &runs, e);
     if (n >= 0)
         n = print_table(use, n, e);
-    free(use);
     return n;
 }
 

@@ -263,7 +263,7 @@ static int parse_keys(struct columns *k, const struct runs *runs, struct err *e)
 
     while (*p) {
         const size_t n = strcspn(p, ",");
-        char *word = xstrndup(p, n);
+        AUTO_FREE char *word = xstrndup(p, n);
         int ret = 0;
 
         if (strcmp(word, "job") == 0)
@@ -272,7 +272,6 @@ static int parse_keys(struct columns *k, const struct runs *runs, struct err *e)
             columns_append(k, word, word)->attribute = ACCOUNT;
         else
             ret = columns_parse(k, word, runs, e);
-        free(word);
         if (ret < 0)
             return -1;
         p += n + (p[n] == ',');
@@ -466,11 +465,12 @@ static int check_options(struct err *e)
 
 static int hours_main(int argc, char **argv, struct err *e)
 {
+    AUTO(table_clear)
     struct table t = TABLE_INIT(why ? "gtrack.hours-why/1" : "gtrack.hours/1");
-    struct runs runs = { 0 };
-    struct arena mem = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct slurm_jobs jobs = { 0 };
-    struct columns keys = { 0 };
+    AUTO(columns_clear) struct columns keys = { 0 };
     struct run_use *use = NULL;
     int ret = -1;
 
@@ -493,10 +493,6 @@ static int hours_main(int argc, char **argv, struct err *e)
 
 out:
     FREE(jobs.item, use);
-    columns_clear(&keys);
-    arena_clear(&mem);
-    table_clear(&t);
-    runs_free(&runs);
     return ret;
 }
 

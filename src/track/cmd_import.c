@@ -62,7 +62,7 @@ static int recognize_folder(const char *folder, struct err *e)
     } names[] = { { ".wandb", WANDB },
                   { "tfevents", TENSORBOARD },
                   { STORE_META, MLFLOW } };
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int found = -1;
 
     if (file_tree_list(&f, folder, NULL, e) < 0)
@@ -71,7 +71,6 @@ static int recognize_folder(const char *folder, struct err *e)
         for (size_t i = 0; i < f.n && found < 0; i++)
             if (strstr(path_name(f.file[i].path), names[k].part))
                 found = (int)names[k].format;
-    file_tree_clear(&f);
     return found;
 }
 

@@ -94,18 +94,16 @@ static int start_run(struct err *e)
                           .experiment = experiment,
                           .name = name,
                           .source = "gtrack run" };
-    struct runs one = { 0 };
+    AUTO(runs_free) struct runs one = { 0 };
     struct stored_run b;
-    char *id;
-    int ret;
+    AUTO_FREE char *id = NULL;
+    int ret = 0;
 
     if (parent && track_select_one(&one, parent, LOAD_NO_METRICS, e) < 0)
         return -1;
     if (parent)
         c.parent = one.run[0].id;
-    ret = begin_run(&b, &c, e);
-    runs_free(&one);
-    if (ret < 0)
+    if (begin_run(&b, &c, e) < 0)
         return -1;
     id = xstrdup(b.meta.id);
     if (set_pairs(&b, params.item, params.n, stored_run_param, e) < 0 ||
@@ -114,7 +112,6 @@ static int start_run(struct err *e)
     ret = stored_run_end(&b, RUN_RUNNING, 0, ret, e);
     if (ret == 0)
         puts(id); /* style: own */
-    free(id);
     return ret;
 }
 
@@ -232,7 +229,7 @@ static int read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
                       size_t *values, struct err *e)
 {
     AUTO(value_line_clear) struct value_line v = VALUE_LINE_INIT;
-    char *line = NULL;
+    AUTO_FREE char *line = NULL;
     size_t room = 0;
     int64_t last = next - 1;
     int ret = 0;
@@ -252,7 +249,6 @@ static int read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
     }
     if (ferror(in) && !sig_caught())
         ret = err_sys(e, "cannot read standard input after line %zu", *lines);
-    free(line);
     return ret;
 }
 
@@ -272,13 +268,11 @@ static int log_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--resume expects the run to resume as an argument");
     if (resume) {
-        struct runs one = { 0 };
+        AUTO(runs_free) struct runs one = { 0 };
 
         if (track_select_one(&one, argv[0], 0, e) < 0)
             return -1;
-        ret = run_facts_next_step(&one.run[0], &next, e);
-        runs_free(&one);
-        if (ret < 0)
+        if (run_facts_next_step(&one.run[0], &next, e) < 0)
             return -1;
         c.resume = argv[0];
         c.steal = steal;

@@ -106,7 +106,7 @@ static int summarise(struct metric_sum *m, double *mean,
                some = from != INT64_MIN || to != INT64_MAX || last;
     const char *key = m->key;
     struct metric_summing summing;
-    struct series s;
+    AUTO(series_free) struct series s = { 0 };
 
     *mean = is_rate && !some ? run_rate(r, m->key, e) : m->mean;
     if (!some)
@@ -122,7 +122,6 @@ static int summarise(struct metric_sum *m, double *mean,
     *mean = is_rate && !isnan(m->mean)
                 ? run_rate_between(r, key, m->first_step - 1, m->last_step, e)
                 : m->mean;
-    series_free(&s);
     return e->kind ? -1 : 0;
 }
 
@@ -251,15 +250,11 @@ static int add_chosen_rows(struct table *t, struct metric_histories *h,
 {
     for (const char *at = at_text; at;) {
         const size_t n = strcspn(at, ",");
-        char *text = xstrndup(at, n);
+        AUTO_FREE char *text = xstrndup(at, n);
         int64_t step;
-        const bool good = num_int(text, &step);
 
-        if (!good)
-            err_set(e, ERR_USAGE, "--at expects steps, not '%s'", text);
-        free(text);
-        if (!good)
-            return -1;
+        if (!num_int(text, &step))
+            return err_set(e, ERR_USAGE, "--at expects steps, not '%s'", text);
         for (size_t i = 0; i < h->n; i++)
             h->item[i].at = 0;
         table_int(t, step);
@@ -292,8 +287,8 @@ static int add_wide_rows(struct table *t, struct metric_histories *h,
 
 static int metrics_main(int argc, char **argv, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrack.metrics/1");
-    struct runs runs = { 0 };
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrack.metrics/1");
+    AUTO(runs_free) struct runs runs = { 0 };
     struct metric_histories h = { NULL, 0, 0 };
     const int flags = LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0);
     int ret = -1;
@@ -330,8 +325,6 @@ out:
     for (size_t i = 0; i < h.n; i++)
         series_free(&h.item[i].s);
     free(h.item);
-    table_clear(&t);
-    runs_free(&runs);
     return ret;
 }
 

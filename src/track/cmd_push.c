@@ -154,7 +154,7 @@ static int wait_for_share(pid_t pid)
 static int push_parallel(const struct runs *runs, struct err *e)
 {
     const pid_t parent = getpid();
-    pid_t *pid = xcalloc((size_t)jobs, sizeof *pid);
+    AUTO_FREE pid_t *pid = xcalloc((size_t)jobs, sizeof *pid);
     int failed = 0;
 
     fflush(stdout);
@@ -181,7 +181,6 @@ static int push_parallel(const struct runs *runs, struct err *e)
 
         failed = status ? status : failed;
     }
-    free(pid);
     if (!failed)
         return 0;
     return err_set(e,
@@ -193,8 +192,7 @@ static int push_parallel(const struct runs *runs, struct err *e)
 
 static int push_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = { 0 };
-    int ret = -1;
+    AUTO(runs_free) struct runs runs = { 0 };
 
     if (to < 0)
         return err_set(e, ERR_USAGE, "push needs --to wandb or --to mlflow");
@@ -206,18 +204,14 @@ static int push_main(int argc, char **argv, struct err *e)
     }
     sig_watch();
     if (track_select(&runs, &selection, argc, argv, e) < 0)
-        goto out;
+        return -1;
     runs_warn_damage(&runs);
     runs_warn_secrets(&runs);
     if (jobs > (int)runs.n)
         jobs = runs.n ? (int)runs.n : 1;
     if (runs.n == 0)
         log_info("there are no runs to push in %s", track_store());
-    ret = jobs > 1 ? push_parallel(&runs, e) : push_share(&runs, 0, e);
-
-out:
-    runs_free(&runs);
-    return ret;
+    return jobs > 1 ? push_parallel(&runs, e) : push_share(&runs, 0, e);
 }
 
 const struct cmd cmd_push = {

@@ -130,7 +130,7 @@ static void emit_artifacts(struct emit *o, const struct file_tree *f)
 static int print_json(const struct run_info *r, const struct file_tree *f,
                       struct err *e)
 {
-    struct table t = TABLE_INIT("");
+    AUTO(table_clear) struct table t = TABLE_INIT("");
     AUTO(buf_clear) struct buf b = BUF_INIT;
     struct emit o = { &b, .reals = EMIT_QUOTED, .spaced = true, .lines = 1 };
 
@@ -141,7 +141,6 @@ static int print_json(const struct run_info *r, const struct file_tree *f,
     emit_object(&o, NULL);
     emit_text(&o, "schema", "gtrack.show/1");
     table_emit_row(&o, "run", &t, 0);
-    table_clear(&t);
     o.lines = 2;
     track_emit_pairs(&o, "params", r->params, r->n_params);
     emit_metrics(&o, r);

@@ -81,13 +81,12 @@ static bool find_filling(void *arg, const char *name, size_t n, struct buf *out)
         { "sweep.folder", f->folder },
         { "sweep.steps", f->steps },
     };
-    char *key = xstrndup(name, n);
+    AUTO_FREE char *key = xstrndup(name, n);
     const char *value = sweep_value(w, f->cell, key);
 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strcmp(own[i].name, key) == 0)
             value = own[i].value;
-    free(key);
     if (value)
         buf_str(out, value);
     return value;
@@ -178,7 +177,7 @@ static int new_run(const struct filling *f, const char *source, char **folder,
                    struct err *e)
 {
     const struct sweep_run *s = f->s;
-    char *name = sweep_cell_name(&s->sweep, f->cell, s->sweep.name);
+    AUTO_FREE char *name = sweep_cell_name(&s->sweep, f->cell, s->sweep.name);
     const struct run_conf conf = { .root = s->root,
                                    .name = name,
                                    .experiment = s->experiment,
@@ -187,7 +186,6 @@ static int new_run(const struct filling *f, const char *source, char **folder,
     struct stored_run b;
     int ret = stored_run_create(&b, &conf, e);
 
-    free(name);
     if (ret < 0)
         return -1;
     *folder = xstrdup(b.place);

@@ -106,12 +106,10 @@ static int print_note(const char *note, struct err *e)
 static char *read_note(struct err *e)
 {
     enum { MOST = 1 << 20 };
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
-    if (buf_read_open(&b, dup(STDIN_FILENO), "standard input", MOST, e) < 0) {
-        buf_clear(&b);
+    if (buf_read_open(&b, dup(STDIN_FILENO), "standard input", MOST, e) < 0)
         return NULL;
-    }
     while (b.len && b.s[b.len - 1] == '\n')
         buf_trim(&b, b.len - 1);
     return b.len ? buf_detach(&b) : xstrdup("");
@@ -193,7 +191,7 @@ static void warn_if_shared(const struct runs *all, const char *name)
 
 static int rename_run(char *word, const char *name, struct err *e)
 {
-    struct runs runs = { 0 }, all = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 }, all = { 0 };
     int ret;
 
     if (!*name)
@@ -203,10 +201,8 @@ static int rename_run(char *word, const char *name, struct err *e)
     ret = edit_name(&runs.run[0], name, e);
     if (ret < 0)
         err_wrap(e, "run %s", runs.run[0].name);
-    runs_free(&runs);
     if (ret == 0 && track_load(&all, 0, NULL, LOAD_NO_METRICS, e) == 0)
         warn_if_shared(&all, name);
-    runs_free(&all);
     return ret;
 }
 

@@ -80,17 +80,15 @@ static int parse_metric(struct columns *c, const char *word,
                         const struct runs *runs, bool may_come, struct err *e)
 {
     static const struct runs no_runs = { 0 };
-    struct columns any = { 0 };
+    AUTO(columns_clear) struct columns any = { 0 };
     struct err missing = { 0 };
     int ret = columns_parse(c, word, runs, &missing);
 
     /* without runs, every name is accepted */
-    if (ret < 0 && may_come) {
+    if (ret < 0 && may_come)
         ret = columns_parse(&any, word, &no_runs, e);
-        columns_clear(&any);
-    } else if (ret < 0) {
+    else if (ret < 0)
         *e = missing;
-    }
     return ret;
 }
 
@@ -121,7 +119,7 @@ static int add_metrics(struct tail *t, const struct runs *runs, int n,
 static void print_new(struct tail *t, const struct run_info *r, int64_t most)
 {
     struct tail_points all = { NULL, 0, 0 };
-    struct buf key = BUF_INIT;
+    AUTO(buf_clear) struct buf key = BUF_INIT;
     int64_t steps = 0;
     size_t from;
 
@@ -165,7 +163,6 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
     if (all.n > from)
         putchar('\n');
     fflush(stdout);
-    buf_clear(&key);
     free(all.item);
 }
 

@@ -185,7 +185,7 @@ static int check_claims(struct verify *v, struct err *e)
 
 static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
 {
-    char *program = spawn_find("gtrain", e);
+    AUTO_FREE char *program = spawn_find("gtrain", e);
     char count[NUM_TEXT];
 
     snprintf(count, sizeof count, "%lld", (long long)sample);
@@ -219,7 +219,6 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
             v->unknown++;
         }
     }
-    free(program);
     return 0;
 }
 

@@ -113,15 +113,13 @@ static const char *default_curve(const struct runs *runs, struct columns *keep)
 static void add_spark(struct table *t, const struct run_info *r,
                       const char *metric)
 {
-    struct series s = { 0 };
-    struct buf b = BUF_INIT;
+    AUTO(series_free) struct series s = { 0 };
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (metric && run_info_metric(r, metric) &&
         series_load(&s, r, metric, 0, ERR_IGNORED) == 0) {
         add_curve(&b, &s, SPARK_WIDTH);
         table_text(t, b.s);
-        buf_clear(&b);
-        series_free(&s);
     } else {
         table_none(t);
     }

@@ -21,7 +21,7 @@ static const struct opt cmd_opts[] = { TRACK_OPT_ROOT, { 0 } };
 static int print_command(const struct run_info *r, struct err *e)
 {
     const char *dirty = run_info_tag(r, "mlflow.source.git.dirty");
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     int ret;
 
     if (!run_facts_command(&b, r))
@@ -29,7 +29,6 @@ static int print_command(const struct run_info *r, struct err *e)
                        r->name);
     buf_char(&b, '\n');
     ret = pager_data(b.s, b.len, e);
-    buf_clear(&b);
     if (ret == 0 && dirty && strcasecmp(dirty, "true") == 0)
         log_info("the work tree had uncommitted changes, which are in the tag "
                  "mlflow.source.git.diff of the run");
@@ -62,14 +61,13 @@ static const struct opt where_opts[] = { TRACK_OPT_ROOT, { 0 } };
 static int print_store(struct err *e)
 {
     AUTO(buf_clear) struct buf word = BUF_INIT; /* the path for a shell */
-    char *path;
-    int ret;
+    AUTO_FREE char *path = NULL;
 
     if (!path_is_folder(track_store()))
         return err_set(e, ERR_MISSING, "there is no store %s", track_store());
     path = store_absolute(track_store());
     buf_shell_word(&word, path);
-    ret = pager_print(
+    return pager_print(
         e,
         "The store is %s, in the layout of MLflow's file store.\n\n"
         "To view it in MLflow's user interface:\n"
@@ -86,8 +84,6 @@ static int print_store(struct err *e)
         "To send them to Weights & Biases:\n    gtrack push --root %s --to "
         "wandb\n",
         path, word.s, word.s, word.s, word.s);
-    free(path);
-    return ret;
 }
 
 static int where_main(int argc, char **argv, struct err *e)

@@ -75,22 +75,16 @@ static int set_context(struct settings *s, struct err *e)
 static int load_settings(struct settings *s, const char *path, struct err *e)
 {
     AUTO(buf_clear) struct buf lines = BUF_INIT;
-    int ret = settings_load(s, NULL, NULL, 0, e);
 
-    if (ret == 0)
-        ret = readers[format].settings(path, &lines, e);
-    if (ret == 0)
-        ret = set_lines(s, lines.s, path, e);
-    if (ret == 0 && context != 0)
-        ret = set_context(s, e);
-    if (ret == 0 && tokenizer)
-        ret = conf_put(&s->conf, "data.tokenizer", tokenizer, "--tokenizer", e);
-    if (ret == 0)
-        ret = conf_put(&s->conf, "train.device", "cpu", "gtrain import", e);
-    if (ret == 0)
-        ret =
-            conf_put_int(&s->conf, "train.micro_batch", 1, "gtrain import", e);
-    return ret;
+    if (settings_load(s, NULL, NULL, 0, e) < 0 ||
+        readers[format].settings(path, &lines, e) < 0 ||
+        set_lines(s, lines.s, path, e) < 0 ||
+        (context != 0 && set_context(s, e) < 0) ||
+        (tokenizer && conf_put(&s->conf, "data.tokenizer", tokenizer,
+                               "--tokenizer", e) < 0) ||
+        conf_put(&s->conf, "train.device", "cpu", "gtrain import", e) < 0)
+        return -1;
+    return conf_put_int(&s->conf, "train.micro_batch", 1, "gtrain import", e);
 }
 
 static void warn_nonfinite(const struct graph *g, const float *weights)
@@ -127,13 +121,11 @@ static int write_checkpoint(struct engine *eng, struct save_folder *to,
                             struct err *e)
 {
     AUTO(checkpoint_copy_clear) struct checkpoint_copy snap = { 0 };
-    int ret = checkpoint_copy_take(&snap, eng, "", e);
 
-    if (ret == 0)
-        ret = checkpoint_write(&snap, to->folder, e);
-    if (ret == 0)
-        ret = save_folder_commit(to, e);
-    return ret;
+    if (checkpoint_copy_take(&snap, eng, "", e) < 0 ||
+        checkpoint_write(&snap, to->folder, e) < 0)
+        return -1;
+    return save_folder_commit(to, e);
 }
 
 static int import_main(int argc, char **argv, struct err *e)

@@ -306,15 +306,11 @@ static int prepare(struct setup *s, struct err *e)
     const char *const encode[] = { "gdata", "encode", "-T",      tok,
                                    "--val", "10%",    "--split", "tail",
                                    "-o",    prefix,   NULL };
-    int ret = path_make(s->data, e);
 
-    if (ret == 0)
-        ret = read_text(s, bpe, e);
-    if (ret == 0)
-        ret = read_text(s, encode, e);
-    if (ret == 0)
-        ret = write_settings(s, e);
-    return ret;
+    if (path_make(s->data, e) < 0 || read_text(s, bpe, e) < 0 ||
+        read_text(s, encode, e) < 0)
+        return -1;
+    return write_settings(s, e);
 }
 
 /* The model exists, whatever becomes of this. */

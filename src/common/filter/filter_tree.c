@@ -359,18 +359,16 @@ int filter_tree_parse(struct node **root, const char *text,
     struct filter_parser p = {
         .mem = mem, .what = what, .value = value, .e = e
     };
-    int ret;
 
     *root = NULL;
     p.lex = (struct lexer){ .text = arena_strdup(mem, text), .mem = mem };
     if (*text == '\0')
         return 0;
-    ret = filter_tree_advance(&p);
-    if (ret == 0)
-        ret = read_or(&p, root);
-    if (ret == 0 && p.lex.lexeme.kind != LEXEME_END)
-        ret = filter_tree_wrong(&p, "\"and\" or \"or\" is expected");
-    return ret;
+    if (filter_tree_advance(&p) < 0 || read_or(&p, root) < 0)
+        return -1;
+    return p.lex.lexeme.kind == LEXEME_END
+               ? 0
+               : filter_tree_wrong(&p, "\"and\" or \"or\" is expected");
 }
 
 static bool in_order(enum order order, int sign)

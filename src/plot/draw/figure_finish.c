@@ -70,7 +70,7 @@ void thin_curve(struct curve *v, const struct axis *x, int columns,
 {
     struct column c = { 0 };
     const size_t n = v->n;
-    bool *kept;
+    AUTO_FREE bool *kept = NULL;
     long now = -1;
 
     if (columns <= 0 || n <= 4 * (size_t)columns)
@@ -106,7 +106,6 @@ void thin_curve(struct curve *v, const struct axis *x, int columns,
     v->y = pick(v->y, kept, n, v->n, mem);
     v->lo = pick(v->lo, kept, n, v->n, mem);
     v->hi = pick(v->hi, kept, n, v->n, mem);
-    free(kept);
 }
 
 bool thin_crowd(struct curve *v, const struct axis *x, int columns,

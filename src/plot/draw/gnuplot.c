@@ -130,14 +130,13 @@ static void draw_notes(struct script *s)
 
         while (*from) {
             const size_t len = layout_line(from, width);
-            char *text = xstrndup(from, len);
+            AUTO_FREE char *text = xstrndup(from, len);
 
             line -= line > 0;
             gnuplot_label(s, text, layout_left(s->fig),
                           layout_em_y(s->fig, 0.75 + 1.15 * (double)line) +
                               s->fig->look.margin / s->fig->look.height,
                           "left", 0.85, s->pal->grey);
-            free(text);
             from += len;
             from += *from == ' ';
         }
@@ -446,18 +445,17 @@ static bool name_folder(FILE *fp, const char *path)
 static int save_tex(const struct figure *f, const char *path, const char *tex,
                     const char *folder, struct err *e)
 {
-    struct buf notes = BUF_INIT;
+    AUTO(buf_clear) struct buf notes = BUF_INIT;
     struct save s = { 0 };
     bool named = false;
     const char *at;
-    char *place;
+    AUTO_FREE char *place = NULL;
 
     if (save_open(&s, path, e) < 0)
         return -1;
     place = xasprintf("{%s/", folder);
     comment_notes(f, &notes);
     fputs(notes.s ? notes.s : "", s.fp);
-    buf_clear(&notes);
     /* the terminal leaves the size of the font to the document */
     at = strstr(tex, "\\begingroup\n");
     if (at) {
@@ -474,7 +472,6 @@ static int save_tex(const struct figure *f, const char *path, const char *tex,
         tex = at + strlen(place);
     }
     fputs(tex, s.fp);
-    free(place);
     return save_commit(&s, e);
 }
 
@@ -502,19 +499,18 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
     const struct gnuplot_form *form = gnuplot_form("tex");
     const char *name = path_name(path);
     const size_t stem_len = strlen(path) - strlen(".tex");
-    char *folder = path_parent(path);
-    char *temp = xasprintf("%s/.gplot.XXXXXX", folder);
-    char *stem =
+    AUTO_FREE char *folder = path_parent(path);
+    AUTO_FREE char *temp = xasprintf("%s/.gplot.XXXXXX", folder);
+    AUTO_FREE char *stem =
         xasprintf("%.*s-inc", (int)(strlen(name) - strlen(".tex")), name);
-    char *made = NULL, *made_pdf = NULL;
-    char *pdf = xasprintf("%.*s-inc.pdf", (int)stem_len, path);
-    struct buf text = BUF_INIT, tex = BUF_INIT, picture = BUF_INIT;
-    int ret = -1;
+    AUTO_FREE char *made = NULL, *made_pdf = NULL;
+    AUTO_FREE char *pdf = xasprintf("%.*s-inc.pdf", (int)stem_len, path);
+    AUTO(buf_clear) struct buf text = BUF_INIT, tex = BUF_INIT;
+    AUTO(buf_clear) struct buf picture = BUF_INIT;
+    int ret;
 
-    if (!mkdtemp(temp)) {
-        err_sys(e, "cannot create a folder beside %s", path);
-        goto out;
-    }
+    if (!mkdtemp(temp))
+        return err_sys(e, "cannot create a folder beside %s", path);
     made = xasprintf("%s/%s.tex", temp, stem);
     made_pdf = xasprintf("%s/%s.pdf", temp, stem);
     gnuplot_script(f, 1, form, made, &text);
@@ -527,12 +523,6 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
         ret = err_sys(e, "cannot create %s", pdf);
     if (ret == 0)
         ret = save_tex(f, path, tex.s, temp, e);
-out:
-    if (made)
-        path_remove(temp, ERR_IGNORED);
-    FREE(folder, temp, stem, made, made_pdf, pdf);
-    buf_clear(&text);
-    buf_clear(&tex);
-    buf_clear(&picture);
+    path_remove(temp, ERR_IGNORED);
     return ret;
 }

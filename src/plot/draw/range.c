@@ -213,7 +213,7 @@ static bool has_label(const struct panel *p)
  * lower end of x. */
 static double settled_from(const struct panel *p, const struct axis *y)
 {
-    struct sample *s = xmalloc(sizeof *s);
+    AUTO_FREE struct sample *s = xmalloc(sizeof *s);
     struct axis x = p->x;
     double lo, hi, whole, span;
     size_t longest = 0, n;
@@ -229,7 +229,6 @@ static double settled_from(const struct panel *p, const struct axis *y)
     span = y->scale == SCALE_LOG ? log(s->hi / lo) : s->hi - lo;
     whole = y->scale == SCALE_LOG ? log(hi / lo) : hi - lo;
     n = s->n;
-    free(s);
     return longest >= FEW && y->settles && !y->whole && !y->fixed &&
                    p->x.scale != SCALE_LOG && n >= 2 && span > 0 &&
                    span < 0.8 * whole

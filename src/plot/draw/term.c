@@ -572,7 +572,7 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
     struct window w = { s, x + (int)axis_widest(&p->y) + 2, y, 0, 0 };
     const int most = height / 4 > 1 ? height / 4 : 1;
     const int rows = draw_legend(s, p, 0, 0, width, most, false);
-    struct buf head = BUF_INIT;
+    AUTO(buf_clear) struct buf head = BUF_INIT;
 
     buf_printf(&head, "%s%s%s", p->title ? p->title : "",
                p->title && *p->y.shown ? "   " : "", p->y.shown);
@@ -580,7 +580,6 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
         buf_printf(&head, "   right: %s", p->y2.shown);
     if (head.len)
         screen_text(s, x, w.y++, head.s, NULL);
-    buf_clear(&head);
     if (p->heat) {
         draw_heat(s, p, x, w.y, width, height - 1);
         return;

@@ -49,7 +49,7 @@ static enum alert_format format_of(const struct alert *a)
         { "ntfy.sh", ALERT_NTFY },
     };
     enum alert_format format = ALERT_JSON;
-    char *host;
+    AUTO_FREE char *host = NULL;
 
     if (a->format != ALERT_AUTO)
         return (enum alert_format)a->format;
@@ -57,7 +57,6 @@ static enum alert_format format_of(const struct alert *a)
     for (size_t i = 0; host && i < sizeof known / sizeof known[0]; i++)
         if (strcmp(host, known[i].host) == 0)
             format = known[i].format;
-    free(host);
     return format;
 }
 
@@ -83,11 +82,10 @@ static void write_plain(enum alert_format format, const char *message,
 static void write_chat(enum alert_format format, const char *message,
                        struct emit *o)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     write_plain(format, message, &text);
     emit_text(o, format == ALERT_SLACK ? "text" : "content", text.s);
-    buf_clear(&text);
     if (format == ALERT_SLACK) {
         emit_bool(o, "mrkdwn", false);
         emit_bool(o, "link_names", false);
@@ -461,7 +459,7 @@ static int read_setting(void *arg, const char *key, const char *value,
 {
     struct alert_file *f = arg;
     const char *dot = strrchr(key, '.');
-    char *name = dot ? xstrndup(key, (size_t)(dot - key)) : NULL;
+    AUTO_FREE char *name = dot ? xstrndup(key, (size_t)(dot - key)) : NULL;
     struct alert *a = name ? find_section(f, name, where) : NULL;
     const char **text = !a                             ? NULL
                         : strcmp(dot, ".when") == 0    ? &a->when
@@ -470,7 +468,6 @@ static int read_setting(void *arg, const char *key, const char *value,
                         : strcmp(dot, ".mail") == 0    ? &a->mail
                                                        : NULL;
 
-    free(name);
     if (strcmp(key, "every") == 0)
         return set_interval(f, value, where, e);
     if (text)

@@ -348,11 +348,10 @@ static int load_curve(struct loss_curve *c, const struct run_info *run,
                       const char *key, bool planned, struct err *e)
 {
     AUTO(planned_rates_clear) struct planned_rates r = { 0 };
-    int ret = planned_rates_load(&r, run, e);
 
-    if (ret == 0)
-        ret = fill_curve(c, run, key, &r, planned, e);
-    return ret;
+    return planned_rates_load(&r, run, e) < 0
+               ? -1
+               : fill_curve(c, run, key, &r, planned, e);
 }
 
 /* ---- other runs ------------------------------------------------------- */

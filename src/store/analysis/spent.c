@@ -164,7 +164,7 @@ static int sum_counter(double *sum, const struct run_info *run, const char *key,
                        double processes, struct err *e)
 {
     AUTO(series_free) struct series s = { 0 };
-    struct metric_point *p;
+    AUTO_FREE struct metric_point *p = NULL;
     double last = 0;
 
     if (series_load(&s, run, key, LOAD_ALL_ATTEMPTS, e) < 0)
@@ -178,7 +178,6 @@ static int sum_counter(double *sum, const struct run_info *run, const char *key,
             processes * (p[i].value >= last ? p[i].value - last : p[i].value);
         last = p[i].value;
     }
-    free(p);
     return 0;
 }
 

@@ -106,8 +106,8 @@ static int by_number(const void *a, const void *b)
 int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
                   enum path_links links, struct err *e)
 {
-    char *folder = path_join(run, STORE_OWN);
-    struct path_list names = { 0 };
+    AUTO_FREE char *folder = path_join(run, STORE_OWN);
+    AUTO(path_list_clear) struct path_list names = { 0 };
     int ret = 0;
 
     *list = (struct attempt_list){ NULL, 0, 0 };
@@ -130,8 +130,6 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
             ret = -1;
         }
     }
-    path_list_clear(&names);
-    free(folder);
     SORT(list->item, list->n, by_number);
     return ret;
 }
@@ -184,7 +182,7 @@ int attempt_save(const char *run, const struct attempt *a, bool sync,
 int attempt_check(const char *run, int number, struct err *e)
 {
     AUTO_FREE char *next = attempt_path(run, number + 1);
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct attempt_list list;
     struct stat st;
     int ret = 0;
@@ -201,7 +199,6 @@ int attempt_check(const char *run, int number, struct err *e)
                       a ? (long long)a->pid : 0,
                       a && a->host ? a->host : "another machine",
                       a ? a->number : number + 1);
-        arena_clear(&mem);
     }
     return ret;
 }
@@ -464,12 +461,12 @@ static int say_busy(const struct attempt *a, struct err *e)
 int attempt_await(const char *run, const struct attempt *a, struct err *e)
 {
     enum { LEASE = 4 }; /* a server keeps the locks of a machine that is gone */
-    char *path = attempt_path(run, a->number);
+    AUTO_FREE char *path = attempt_path(run, a->number);
     enum attempt_life life = attempt_life(run, a);
     const double secs = (double)a->interval_ms * 3 / 1000 *
                         (life == ATTEMPT_ALIVE ? LEASE : 1),
                  until = clock_mono() + secs;
-    struct arena mem = { 0 };
+    AUTO(arena_clear) struct arena mem = { 0 };
     struct attempt now = *a;
     const int64_t was = attempt_beat_ms(run, a);
     int64_t beat;
@@ -491,8 +488,6 @@ int attempt_await(const char *run, const struct attempt *a, struct err *e)
             now.status = RUN_RUNNING;
         life = attempt_life(run, a);
     }
-    free(path);
-    arena_clear(&mem);
     if (life == ATTEMPT_GONE || now.status != RUN_RUNNING)
         return 0;
     if (sig_caught())

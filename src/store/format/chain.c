@@ -165,7 +165,7 @@ struct chain {
 static bool read_link(struct chain *c, char *lines, int64_t *step)
 {
     char *line = strsep(&lines, "\n"), *number;
-    char *model;
+    AUTO_FREE char *model = NULL;
 
     if (strncmp(line, "step ", 5) != 0)
         return false;
@@ -177,7 +177,6 @@ static bool read_link(struct chain *c, char *lines, int64_t *step)
     if (!c->sums.s || !strstr(c->sums.s, model))
         c->fn(c->arg, "artifacts/checkpoints.sha256",
               "it lacks the weights of a checkpoint in chain.txt");
-    free(model);
     while ((line = strsep(&lines, "\n")) && *line) {
         struct entry x = { .sum = strsep(&line, " "), .step = *step };
         const char *bytes = line ? strsep(&line, " ") : NULL;
@@ -235,7 +234,7 @@ static int check_file(struct chain *c, const struct run_info *run,
     const bool grows = *x->key != '/'; /* a metric */
     char *file =
         grows ? xasprintf(STORE_METRICS "/%s", x->key) : xstrdup(x->key + 1);
-    char *what;
+    AUTO_FREE char *what = NULL;
     char *path = path_join(run->folder, file), sum[SHA256_TEXT];
     AUTO(buf_clear) struct buf b = BUF_INIT;
     struct sha256 all;
@@ -262,7 +261,6 @@ static int check_file(struct chain *c, const struct run_info *run,
                          ", in a part that was written before",
                          x[i].step);
         c->fn(c->arg, file, what);
-        free(what);
         break;
     }
     FREE(path, file);

@@ -24,7 +24,7 @@ static void id_of(char out[32], const char *name, int k)
 {
     unsigned char sum[16];
     uint64_t n = 0;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (strcmp(name, "Default") == 0 && k == 0) {
         snprintf(out, 32, "0");
@@ -34,7 +34,6 @@ static void id_of(char out[32], const char *name, int k)
     if (k > 0)
         buf_printf(&b, "\n%d", k);
     md5(b.s, b.len, sum);
-    buf_clear(&b);
     for (int i = 0; i < 8; i++)
         n = n << 8 | sum[i];
     n = 100000000000000000u + n % 900000000000000000u;
@@ -87,14 +86,13 @@ static const char *lost_name(struct arena *mem, const char *root,
 
 static bool has_run(const char *folder)
 {
-    struct path_list inside;
+    AUTO(path_list_clear) struct path_list inside = { 0 };
     bool found = false;
 
     if (path_list(&inside, folder, ERR_IGNORED) < 0)
         return false;
     for (size_t i = 0; i < inside.n && !found; i++)
         found = store_looks_like_run(path_listed(&inside, i));
-    path_list_clear(&inside);
     return found;
 }
 
@@ -117,7 +115,7 @@ static const char *missing_key(const struct yaml *y)
 static int load_one(struct experiment *x, struct arena *mem, const char *root,
                     const char *folder, bool trash, enum path_links links)
 {
-    char *path = path_join(folder, STORE_META);
+    AUTO_FREE char *path = path_join(folder, STORE_META);
     struct err e = { 0 };
     struct yaml y;
     int ret;
@@ -126,7 +124,6 @@ static int load_one(struct experiment *x, struct arena *mem, const char *root,
                               .folder = arena_strdup(mem, folder),
                               .deleted = trash };
     ret = yaml_load(&y, mem, path, links, false, &e);
-    free(path);
     if (ret < 0) {
         const bool gone = e.kind == ERR_MISSING;
 
@@ -153,7 +150,7 @@ static int load_folder(struct experiments *all, const char *root,
                        const char *folder, bool trash, enum path_links links,
                        struct err *e)
 {
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
     if (path_list(&names, folder, e) < 0)
         return -1;
@@ -169,7 +166,6 @@ static int load_folder(struct experiments *all, const char *root,
             0)
             all->n++;
     }
-    path_list_clear(&names);
     return 0;
 }
 
@@ -258,7 +254,7 @@ static enum found look(const char *root, const char *id, const char *name,
 static int find_experiment(const char *root, const char *name, char **id,
                            struct err *e)
 {
-    struct experiments all;
+    AUTO(experiments_free) struct experiments all = { 0 };
     int ret = 0;
 
     if (experiments_load(&all, root, PATH_NO_LINKS, e) < 0)
@@ -274,7 +270,6 @@ static int find_experiment(const char *root, const char *name, char **id,
         else
             *id = xstrdup(all.item[i].id);
     }
-    experiments_free(&all);
     return ret;
 }
 

@@ -106,17 +106,14 @@ const char *const run_info_answers[] = {
 static bool is_answer(const struct run_info *run, const char *metric)
 {
     const char *end = strrchr(metric, '/');
-    char *key;
-    bool asked;
+    AUTO_FREE char *key = NULL;
 
     if (strncmp(metric, "task/", 5) != 0 ||
         opt_find_word(run_info_answers, end + 1) < 0)
         return false;
     key = xasprintf("derived.task.%.*s.file", (int)(end - metric) - 5,
                     metric + 5);
-    asked = *str_or_empty(run_info_param(run, key));
-    free(key);
-    return asked;
+    return *str_or_empty(run_info_param(run, key));
 }
 
 bool run_info_is_provable(const struct run_info *run, const char *metric)

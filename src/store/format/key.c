@@ -152,10 +152,9 @@ static int list_below(const struct listing *l, const char *prefix,
             S_ISLNK(st.st_mode)) {
             ; /* MLflow does not go there; it may lead back here */
         } else if (folder) {
-            char *deeper = xasprintf("%s/", key);
+            AUTO_FREE char *deeper = xasprintf("%s/", key);
 
             ret = list_below(l, deeper, e);
-            free(deeper);
             if (l->folders)
                 path_list_put(l->folders, l->folder, key);
         } else {
@@ -242,10 +241,9 @@ static bool has_twin(const struct key_table *t, const char *file)
 static bool is_taken(const struct key_table *t, const char *file)
 {
     const size_t n = strlen(file);
-    char *path = path_join(t->folder, file);
+    AUTO_FREE char *path = path_join(t->folder, file);
     const bool folder = path_is_folder(path);
 
-    free(path);
     for (size_t i = 0; i < t->n; i++) {
         const char *other = t->item[i].file;
 
@@ -327,7 +325,7 @@ static bool ignores_case(const char *run)
 /* Where names ignore case, those of all files count. */
 static void add_files(struct key_table *t)
 {
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
     if (key_list(&names, NULL, t->folder, PATH_NO_LINKS, ERR_IGNORED) < 0)
         return;
@@ -339,7 +337,6 @@ static void add_files(struct key_table *t)
         if (k == t->n)
             add_file(t, names.name[i], xstrdup(names.name[i]));
     }
-    path_list_clear(&names);
 }
 
 void key_files_load(struct key_files *files, const char *run)

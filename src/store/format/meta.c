@@ -54,7 +54,7 @@ static void check(struct meta *m, const struct yaml *y, const char *folder_id)
 int meta_load(struct meta *m, struct arena *mem, const char *run,
               enum path_links links, struct err *e)
 {
-    char *path = path_join(run, STORE_META);
+    AUTO_FREE char *path = path_join(run, STORE_META);
     const char *stage;
     struct yaml y;
     int ret;
@@ -70,7 +70,6 @@ int meta_load(struct meta *m, struct arena *mem, const char *run,
     if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING,
                 "%s is missing; gtrack fsck --repair can rebuild it", path);
-    free(path);
     if (ret < 0)
         return -1;
     m->id = yaml_get(&y, "run_id");
@@ -317,7 +316,7 @@ void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
                    const char *run, enum path_links links, const char **damage)
 {
     AUTO_FREE char *folder = path_join(run, "inputs");
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
     struct err e = { 0 };
 
     *n = 0;
@@ -332,6 +331,5 @@ void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
             else
                 *n += (*out)[*n].name != NULL;
         }
-        path_list_clear(&names);
     }
 }

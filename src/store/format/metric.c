@@ -129,7 +129,7 @@ int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
                          .out = out,
                          .to = f->part ? f->part->to : INT64_MAX };
     size_t room = READ_ROOM, have = 0;
-    char *buf;
+    AUTO_FREE char *buf = NULL;
     int ret = 0;
 
     *out = (struct metric_scan){ 0 };
@@ -162,7 +162,6 @@ int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
         }
     }
     out->torn = have > 0 && !scan.over;
-    free(buf);
     close(fd);
     return ret;
 }

@@ -87,7 +87,7 @@ bool store_looks_like_run(const char *folder)
     static const char *const inside[] = { "metrics", "params", "tags",
                                           STORE_OWN, NULL };
     const char *name = path_name(folder);
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
     bool is;
 
     if (!store_is_id(name) || path_list(&names, folder, ERR_IGNORED) < 0)
@@ -96,7 +96,6 @@ bool store_looks_like_run(const char *folder)
     is = names.n == 0;
     for (size_t i = 0; i < names.n; i++)
         is |= opt_find_word(inside, names.name[i]) >= 0;
-    path_list_clear(&names);
     return is;
 }
 
@@ -389,7 +388,7 @@ static int64_t highest(const char *folder)
 /* The highest number in the names of all runs, for a store without claims. */
 static int64_t highest_run(const char *root)
 {
-    struct experiments all;
+    AUTO(experiments_free) struct experiments all = { 0 };
     int64_t most = 0;
 
     if (experiments_load(&all, root, PATH_NO_LINKS, ERR_IGNORED) < 0)
@@ -415,7 +414,6 @@ static int64_t highest_run(const char *root)
             }
         }
     }
-    experiments_free(&all);
     return most;
 }
 

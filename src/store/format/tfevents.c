@@ -383,7 +383,7 @@ static void take_params(struct protobuf in, const struct tfevents_reader *to,
 
         while (protobuf_find(&start, 1, &entry)) {
             struct protobuf param = protobuf_inside(&entry);
-            char *key = NULL, *value = NULL;
+            AUTO_FREE char *key = NULL, *value = NULL;
 
             while (protobuf_next(&param, &part)) {
                 if (part.type == PROTO_BYTES && part.number == 1) {
@@ -395,7 +395,6 @@ static void take_params(struct protobuf in, const struct tfevents_reader *to,
             }
             if (key && *key && value)
                 to->param(arg, key, value);
-            FREE(key, value);
         }
     }
 }

@@ -69,16 +69,16 @@ static void see_point(void *arg, const struct metric_point *p)
 /* Rewrite the file, keeping only lines that are points. */
 static int keep_points(const char *path, const char *run, struct err *e)
 {
-    char *line = NULL;
+    AUTO_FREE char *line = NULL;
     const int fd = path_open_below(run, path, PATH_NO_LINKS, e);
     FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
-    struct buf good = BUF_INIT;
+    AUTO(buf_clear) struct buf good = BUF_INIT;
     size_t room = 0;
     ssize_t n;
     int ret = -1;
 
     if (!in)
-        goto out;
+        return -1;
     while ((n = getline(&line, &room, in)) > 0) {
         struct metric_point p;
 
@@ -93,10 +93,6 @@ static int keep_points(const char *path, const char *run, struct err *e)
         ret =
             store_write_below(run, path, fsck_temp, good.s, good.len, true, e);
     fclose(in);
-
-out:
-    buf_clear(&good);
-    free(line);
     return ret;
 }
 
@@ -170,7 +166,7 @@ static int check_name(const struct check *c, const char *path, const char *kind,
 {
     const char *file = inside(c, path), *key = file + strlen(kind) + 1;
     const char *problem = key_problem(key);
-    char *clean, *to;
+    AUTO_FREE char *clean = NULL, *to = NULL;
     int ret = 0;
 
     *moved = NULL;
@@ -188,7 +184,6 @@ static int check_name(const struct check *c, const char *path, const char *kind,
 
         tell(c, file, c->repair, what);
     }
-    FREE(to, clean);
     return ret;
 }
 
@@ -202,7 +197,7 @@ static int walk(struct check *c, const char *folder, const char *kind,
         const char *path = path_listed(&l, i), *file = inside(c, path);
         struct stat st;
         const bool there = stat(path, &st) == 0;
-        char *moved;
+        AUTO_FREE char *moved = NULL;
 
         if (there && S_ISDIR(st.st_mode)) {
             if (!path_is_link(path)) /* readers do not follow it either */
@@ -220,7 +215,6 @@ static int walk(struct check *c, const char *folder, const char *kind,
             ret = check_name(c, path, kind, &moved, e);
             if (ret == 0)
                 ret = check(c, moved ? moved : path, file, e);
-            free(moved);
         }
     }
     return ret;
@@ -234,7 +228,7 @@ static int check_folders(const struct check *c, struct err *e)
                                           "artifacts" };
 
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        char *folder = path_join(c->run->folder, needed[i]);
+        AUTO_FREE char *folder = path_join(c->run->folder, needed[i]);
         int ret = 0;
 
         if (!path_is_folder(folder)) {
@@ -245,7 +239,6 @@ static int check_folders(const struct check *c, struct err *e)
             if (ret == 0)
                 tell(c, needed[i], c->repair, "the folder is missing");
         }
-        free(folder);
         if (ret < 0)
             return -1;
     }
@@ -451,25 +444,22 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
     struct check c = {
         .run = r, .repair = repair && !going, .tell = fn, .arg = arg
     };
-    char *own = path_join(r->folder, STORE_OWN);
+    AUTO_FREE char *own = path_join(r->folder, STORE_OWN);
     struct stat st;
     int ret = 0;
 
-    if (is_empty(r->folder)) {
-        free(own);
+    if (is_empty(r->folder))
         return check_empty(&c, e);
-    }
     if (path_is_link(own))
         tell(&c, STORE_OWN, c.repair, linked);
     if (c.repair && (path_is_link(own) || !path_is_folder(own)))
         ret = store_rename_damaged(own, e);
     if (c.repair && ret == 0)
         ret = path_make(own, e);
-    free(own);
     if (ret < 0 || check_folders(&c, e) < 0)
         return -1;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        char *folder = path_join(r->folder, kinds[i].kind);
+        AUTO_FREE char *folder = path_join(r->folder, kinds[i].kind);
         const bool link = path_is_link(folder);
         const bool there = !link && path_is_folder(folder);
 
@@ -477,7 +467,6 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
             tell(&c, kinds[i].kind, false, linked);
         if (there)
             ret = walk(&c, folder, kinds[i].kind, kinds[i].check, e);
-        free(folder);
         if (ret < 0)
             return -1;
     }

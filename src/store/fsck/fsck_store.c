@@ -283,7 +283,7 @@ static int check_experiments(const struct check *c, struct err *e)
         const char *what = find_problem(&all, i);
         struct err why = { 0 };
         struct fsck_finding f = { NULL, x->id, STORE_META, what, false };
-        char *name;
+        AUTO_FREE char *name = NULL;
 
         if (!what)
             continue;
@@ -292,7 +292,6 @@ static int check_experiments(const struct check *c, struct err *e)
             f.what = why.text;
         f.name = name = xasprintf("(experiment %s)", x->name);
         c->tell(c->arg, &f);
-        free(name);
     }
     return ret;
 }
@@ -331,7 +330,7 @@ int fsck_moved(const char *root, fsck_fn *fn, void *arg, struct err *e)
 {
     const struct check c = { root, false, fn, arg };
     int64_t wrong;
-    char *what;
+    AUTO_FREE char *what = NULL;
 
     if (edit_uris(root, false, &wrong, e) < 0)
         return -1;
@@ -341,6 +340,5 @@ int fsck_moved(const char *root, fsck_fn *fn, void *arg, struct err *e)
                   wrong);
     if (wrong)
         tell(&c, STORE_META, what, false);
-    free(what);
     return 0;
 }

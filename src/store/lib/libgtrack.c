@@ -400,7 +400,7 @@ static void forget_later(struct run_info *run, int64_t step)
 
     for (size_t i = 0; i < run->n_metrics; i++) {
         struct metric_sum m = run->metrics[i];
-        struct series s = { 0 };
+        AUTO(series_free) struct series s = { 0 };
 
         if (m.last_step > step &&
             series_load_part(&s, run, m.key, &part, LOAD_MAY_LACK,
@@ -409,7 +409,6 @@ static void forget_later(struct run_info *run, int64_t step)
             m.last_step = s.step[s.n - 1];
             m.last = s.value[s.n - 1];
         }
-        series_free(&s);
         if (m.last_step <= step)
             run->metrics[n++] = m;
     }

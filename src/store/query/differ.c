@@ -206,14 +206,13 @@ void differ_params(struct differ *d, const struct run_info *run, size_t n)
 
 static size_t count_texts(const char *const *text, size_t n)
 {
-    const char **sorted = xcalloc(n + 1, sizeof *sorted);
+    AUTO_FREE const char **sorted = xcalloc(n + 1, sizeof *sorted);
     size_t different = n > 0;
 
     memcpy(sorted, text, n * sizeof *sorted);
     SORT(sorted, n, str_compare);
     for (size_t i = 1; i < n; i++)
         different += strcmp(sorted[i], sorted[i - 1]) != 0;
-    free(sorted);
     return different;
 }
 
@@ -221,7 +220,7 @@ size_t differ_labels(const struct differ *d, const struct run_info *run,
                      size_t n, size_t most, struct arena *mem,
                      const char **label)
 {
-    const char **longer = xcalloc(n + 1, sizeof *longer);
+    AUTO_FREE const char **longer = xcalloc(n + 1, sizeof *longer);
     size_t different = n > 0, used = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -245,7 +244,6 @@ size_t differ_labels(const struct differ *d, const struct run_info *run,
         different = now;
         used++;
     }
-    free(longer);
     return different;
 }
 

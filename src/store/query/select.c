@@ -45,7 +45,7 @@ static int match_best(const struct runs *runs, const char *word, bool *chosen,
     const size_t suffix = high || str_ends(word, ":min") ? 4 : 0;
     size_t best = runs->n;
     double value = 0;
-    char *key;
+    AUTO_FREE char *key = NULL;
 
     if (strncmp(word, "@best:", 6) != 0 || strlen(word) <= 6 + suffix)
         return 0;
@@ -64,7 +64,6 @@ static int match_best(const struct runs *runs, const char *word, bool *chosen,
     }
     if (best < runs->n && differ_caution(runs->run, runs->n, key))
         log_warn("%s: %s", word, differ_caution(runs->run, runs->n, key));
-    free(key);
     if (e->kind)
         return -1;
     if (best == runs->n)
@@ -254,7 +253,7 @@ static bool needs_metrics(char **words, int n)
 int runs_select(struct runs *runs, const char *root, char **words, int n,
                 int flags, struct err *e)
 {
-    bool *chosen;
+    AUTO_FREE bool *chosen = NULL;
     size_t kept = 0;
     int ret = 0;
 
@@ -271,7 +270,6 @@ int runs_select(struct runs *runs, const char *root, char **words, int n,
         if (chosen[i])
             runs->run[kept++] = runs->run[i];
     runs->n = kept;
-    free(chosen);
     if (ret < 0)
         runs_free(runs);
     return ret;

@@ -76,7 +76,7 @@ static bool is_unchanged(const struct index *x, const char *key,
         few ? x->root_fd
             : openat(x->root_fd, key, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct hash128 h = { 0 };
-    struct buf path = BUF_INIT;
+    AUTO(buf_clear) struct buf path = BUF_INIT;
 
     if (fd < 0)
         return false;
@@ -91,7 +91,6 @@ static bool is_unchanged(const struct index *x, const char *key,
         h = hash_state(h, fstatat(fd, few ? path.s : p + 1, &st, 0) < 0 ? NULL
                                                                         : &st);
     }
-    buf_clear(&path);
     if (!few)
         close(fd);
     return h.hi == was.hi && h.lo == was.lo;
@@ -396,13 +395,11 @@ char *index_folder(const char *root)
 
 static bool read_file(struct index *x)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     if (buf_read_file(&b, x->path, INDEX_MAX, ERR_IGNORED) < 0 ||
-        b.len < sizeof magic || memcmp(b.s, magic, sizeof magic) != 0) {
-        buf_clear(&b);
+        b.len < sizeof magic || memcmp(b.s, magic, sizeof magic) != 0)
         return false;
-    }
     x->size = b.len;
     x->data = buf_detach(&b);
     return true;

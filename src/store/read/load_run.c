@@ -128,7 +128,7 @@ static bool is_of_people(const char *tag)
 static void load_folder(struct run_reader *r, const char *folder,
                         enum key_kind kind)
 {
-    struct path_list keys, folders;
+    AUTO(path_list_clear) struct path_list keys = { 0 }, folders = { 0 };
     struct err e = { 0 };
 
     watch_add(r->watch, r->run->folder, folder, WATCH_ALWAYS);
@@ -157,8 +157,6 @@ static void load_folder(struct run_reader *r, const char *folder,
         else
             load_pair(r, kind, path, keys.name[i]);
     }
-    path_list_clear(&folders);
-    path_list_clear(&keys);
 }
 
 /* Archives and git have no empty folders, so one that is missing is empty. */
@@ -185,7 +183,7 @@ static void load_inputs(struct run_reader *r)
 {
     AUTO_FREE char *folder = path_join(r->run->folder, "inputs");
     const char *problem = NULL;
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
     watch_add(r->watch, r->run->folder, folder, WATCH_RUNNING);
     if (path_list_most(&names, folder, DATASETS_MAX, ERR_IGNORED) == 0) {
@@ -195,7 +193,6 @@ static void load_inputs(struct run_reader *r)
 
             watch_inside(r, meta, WATCH_RUNNING);
         }
-        path_list_clear(&names);
         datasets_load(&r->run->inputs, &r->run->n_inputs, r->mem,
                       r->run->folder, r->run->links, &problem);
         if (problem)

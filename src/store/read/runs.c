@@ -65,7 +65,7 @@ static void read_beats(struct beats *b, const char *root)
 
 static void write_beats(struct beats *b)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     if (!b->boot)
         return;
@@ -75,7 +75,6 @@ static void write_beats(struct beats *b)
                    b->item[i].number, b->item[i].ms, b->item[i].since);
     if (b->path && b->changed)
         index_write(b->path, &text);
-    buf_clear(&text);
     FREE(b->path, b->item);
     arena_clear(&b->mem);
 }
@@ -320,26 +319,24 @@ static void load_one(struct crew *crew, struct load_task *task,
                      struct arena *mem)
 {
     struct run_info *run = &task->run;
-    struct watch watch = WATCH_INIT;
+    AUTO(watch_clear) struct watch watch = WATCH_INIT;
     struct arena read = { 0 };
     bool lost = false, whole;
 
     run->folder = arena_printf(mem, "%s/%s", crew->root, task->key);
     if (!uses_index(crew) || !index_get(&crew->index, task->key, run, mem)) {
-        char *meta = path_join(run->folder, STORE_META);
+        AUTO_FREE char *meta = path_join(run->folder, STORE_META);
 
         *run = (struct run_info){ .folder = run->folder,
                                   .links = crew->links,
                                   .edited = run->edited };
         lost = !path_exists(meta);
-        free(meta);
         if (lost && !store_looks_like_run(run->folder))
             return;
         load_run(run, &read, &watch, crew->flags);
         whole = !run->unread && !(crew->flags & LOAD_NO_METRICS);
         if (!lost && uses_index(crew) && (whole || run->edited))
             index_put(&crew->index, task->key, run, whole ? &watch : NULL);
-        watch_clear(&watch);
         keep_run(run, &read, mem);
     }
     complete(run, mem, task->x);
@@ -389,7 +386,7 @@ static bool is_wanted(const struct crew *crew, const char *id)
 static void add_tasks(struct crew *crew, const struct experiment *x)
 {
     const char *below = x->folder + strlen(crew->root) + 1;
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
     struct err e = { 0 };
 
     if (x->unread)
@@ -411,20 +408,18 @@ static void add_tasks(struct crew *crew, const struct experiment *x)
             .x = x, .key = xasprintf("%s/%s", below, names.name[i])
         };
     }
-    path_list_clear(&names);
 }
 
 /* The cache holds all runs, so it is written only when all were loaded. */
 static void save_index(struct crew *crew)
 {
-    char **keys = xcalloc(crew->n, sizeof *keys);
+    AUTO_FREE char **keys = xcalloc(crew->n, sizeof *keys);
     size_t n = 0;
 
     for (size_t i = 0; i < crew->n; i++)
         if (crew->task[i].run.id)
             keys[n++] = crew->task[i].key;
     index_save(&crew->index, keys, n);
-    free(keys);
 }
 
 static int by_start(const void *a, const void *b)
@@ -459,7 +454,7 @@ int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
                   int flags, struct err *e)
 {
     struct crew crew = { .root = root, .flags = flags, .ids = ids, .n_ids = n };
-    struct experiments all;
+    AUTO(experiments_free) struct experiments all = { 0 };
 
     crew.links = flags & LOAD_LINKS ? PATH_FOLLOW_LINKS : PATH_NO_LINKS;
     *runs = (struct runs){ 0 };
@@ -476,7 +471,6 @@ int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
     collect(runs, &crew);
     judge_beats(runs, root);
     arena_join(&runs->mem, &all.mem); /* names of experiments */
-    experiments_free(&all);
     return 0;
 }
 

@@ -26,7 +26,7 @@ static const char MOVES[] = "moves";
 
 void edit_move_begin(struct edit_move *m, const char *root, const char *id)
 {
-    char *name = path_join(MOVES, id);
+    AUTO_FREE char *name = path_join(MOVES, id);
 
     m->mark = store_names_file(root, name, ERR_IGNORED);
     m->fd =
@@ -34,7 +34,6 @@ void edit_move_begin(struct edit_move *m, const char *root, const char *id)
             ? open(m->mark,
                    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)
             : -1;
-    free(name);
     if (m->fd >= 0)
         flock(m->fd, LOCK_EX);
 }
@@ -106,11 +105,10 @@ static void finish_moves(const struct run_info *run)
 static int check_twin(const struct run_info *run, const char *key,
                       struct err *e)
 {
-    char *path = xasprintf("%s/tags/%s", run->folder, key);
+    AUTO_FREE char *path = xasprintf("%s/tags/%s", run->folder, key);
     const bool there = !run_info_tag(run, key) && path_exists(path);
     int ret = 0;
 
-    free(path);
     for (size_t i = 0; there && ret == 0 && i < run->n_tags; i++)
         if (strcasecmp(run->tags[i].key, key) == 0)
             ret = err_set(e, ERR_USAGE,
@@ -307,19 +305,15 @@ static void set_uri(struct meta *m, const void *uri)
 static bool was_moved(const char *uri, const char *root, const char *folder)
 {
     const char *below = folder + strlen(root);
-    char *path, *own;
-    bool moved;
+    AUTO_FREE char *path = NULL, *own = NULL;
 
     if (!is_local(uri))
         return false;
     path = xstrdup(uri + (strncmp(uri, "file://", 7) == 0 ? 7 : 0));
     percent_decode(path);
     own = store_absolute(folder);
-    moved =
-        str_ends(path, below) && strcmp(path, own) != 0 && !path_exists(path);
-
-    FREE(own, path);
-    return moved;
+    return str_ends(path, below) && strcmp(path, own) != 0 &&
+           !path_exists(path);
 }
 
 struct uris {

@@ -112,7 +112,7 @@ int staging_remove(const char *root, const char *folder, struct err *e)
 /* Seconds since anything in there was made, written or renamed. */
 static int64_t idle_secs(const char *folder)
 {
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
     struct stat st;
     int64_t least;
 
@@ -126,7 +126,6 @@ static int64_t idle_secs(const char *folder)
 
         least = idle < least ? idle : least;
     }
-    path_list_clear(&names);
     return least;
 }
 
@@ -158,11 +157,9 @@ int new_run_folders(const char *folder, struct err *e)
                                           "artifacts/", STORE_OWN "/" };
 
     for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
-        char *path = path_join(folder, inside[i]);
-        const int ret = path_make_below(path, folder, e);
+        AUTO_FREE char *path = path_join(folder, inside[i]);
 
-        free(path);
-        if (ret < 0)
+        if (path_make_below(path, folder, e) < 0)
             return -1;
     }
     return 0;
@@ -271,12 +268,11 @@ enum {
 static const char *find_file(struct stored_run *p, enum key_kind kind,
                              const char *key, struct err *e)
 {
-    char *tag;
+    AUTO_FREE char *tag = NULL;
     const char *file = key_file(&p->files, kind, key, &tag);
     const int ret =
         tag ? store_value(p->folder, "tags", tag, key, false, e) : 0;
 
-    free(tag);
     return ret < 0 ? NULL : file;
 }
 
@@ -361,7 +357,7 @@ int stored_run_points(struct stored_run *p, const char *key,
                       const struct metric_point *point, size_t n, struct err *e)
 {
     const char *file = find_file(p, METRIC, key, e);
-    char *path, *temp;
+    AUTO_FREE char *path = NULL, *temp = NULL;
     struct path_pin pin;
     size_t done;
     int ret;
@@ -376,7 +372,6 @@ int stored_run_points(struct stored_run *p, const char *key,
         ret = metric_append(pin.name, temp, point, n, &done, e);
     path_unpin(&pin, e);
     store_touch(p->folder);
-    FREE(temp, path);
     return ret;
 }
 
@@ -384,7 +379,7 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
                      struct err *e)
 {
     const char *file = find_file(p, PARAM, key, e);
-    char *path;
+    AUTO_FREE char *path = NULL;
     AUTO(buf_clear) struct buf was = BUF_INIT, now = BUF_INIT;
     int ret = 0;
 
@@ -399,7 +394,6 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
                       "parameter %s is already '%.60s'; it cannot become "
                       "'%.60s'",
                       key, was.s, now.s);
-    free(path);
     return ret;
 }
 
@@ -445,7 +439,7 @@ int stored_run_beat(struct stored_run *p, struct err *e)
 int stored_run_move(struct stored_run *p, const char *root,
                     const char *experiment, struct err *e)
 {
-    char *id = NULL, *from, *uri;
+    AUTO_FREE char *id = NULL, *from = NULL, *uri = NULL;
     const char *into, *to;
     const struct meta was = p->meta;
     struct edit_move move;
@@ -477,7 +471,6 @@ int stored_run_move(struct stored_run *p, const char *root,
     } else {
         p->meta = was;
     }
-    FREE(uri, from, id);
     return ret;
 }
 

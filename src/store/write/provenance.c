@@ -62,7 +62,7 @@ static void proc_line(struct buf *out, const char *path, const char *name)
 
 static void processor(struct point_queue *q)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     char text[NUM_TEXT];
     const double memory = limits_machine_memory("");
 
@@ -70,7 +70,6 @@ static void processor(struct point_queue *q)
     if (b.len)
         buf_printf(&b, ", %ld threads", sysconf(_SC_NPROCESSORS_ONLN));
     add_tag(q, "gtrack.cpu", b.s);
-    buf_clear(&b);
     if (isfinite(memory))
         add_tag(q, "gtrack.memory", num_bytes(text, memory));
 }
@@ -80,7 +79,7 @@ static void accelerators(struct point_queue *q)
 {
     static const char gpus[] = "/proc/driver/nvidia/gpus";
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
     AUTO(buf_clear) struct buf all = BUF_INIT, driver = BUF_INIT;
 
     if (path_list(&names, gpus, ERR_IGNORED) < 0)
@@ -97,7 +96,6 @@ static void accelerators(struct point_queue *q)
     add_tag(q, "gtrack.gpus", all.s);
     add_tag(q, "gtrack.driver", driver.s);
     add_tag(q, "gtrack.visible_gpus", visible);
-    path_list_clear(&names);
 }
 
 static void machine(struct point_queue *q)

@@ -61,18 +61,17 @@ void import_json_point(void *arg, const char *key, json_t *value)
 {
     const struct import_json_row *row = arg;
     double x;
-    char *name;
+    AUTO_FREE char *name = NULL;
 
     if (!import_json_number(row->in, value, &x))
         return;
     name = xasprintf("%s%s", row->prefix, key);
     import_run_point(row->in, name, row->step, row->ms, x);
-    free(name);
 }
 
 void import_json_param(void *arg, const char *key, json_t *value)
 {
-    char *text;
+    AUTO_FREE char *text = NULL;
 
     if (json_is_string(value)) {
         import_run_param(arg, key, json_string_value(value));
@@ -96,7 +95,6 @@ void import_json_param(void *arg, const char *key, json_t *value)
                       JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (text)
         import_run_param(arg, key, text);
-    free(text);
 }
 
 /* ---- histograms, pictures, sound and tables ------------------------------ */
@@ -127,9 +125,8 @@ bool import_run_histogram(struct import_run *in, const char *key, int64_t step,
                           int64_t ms, const json_t *counts, const json_t *edges)
 {
     const size_t n = json_array_size(counts);
-    json_t *line;
-    char *text;
-    bool good;
+    json_auto_t *line = NULL;
+    AUTO_FREE char *text = NULL;
 
     if (n == 0 || json_array_size(edges) != n + 1)
         return false;
@@ -145,10 +142,7 @@ bool import_run_histogram(struct import_run *in, const char *key, int64_t step,
             f = add_file(in, xstrdup(name));
         buf_printf(&f->data, "%s\n", text);
     }
-    good = text;
-    free(text);
-    json_decref(line);
-    return good;
+    return text;
 }
 
 /* ".png"; nothing if it is not the end of a name. */
@@ -168,7 +162,7 @@ static const char *check_ending(const char *ending)
 static char *image_name(const struct import_run *in, const char *key,
                         const struct import_media *m)
 {
-    char *clean = key_clean(key), *place, *name;
+    AUTO_FREE char *clean = key_clean(key), *place = NULL;
     char h[33];
 
     place = xasprintf("%s %s %lld %zu", in->source, key, (long long)m->step,
@@ -176,12 +170,10 @@ static char *image_name(const struct import_run *in, const char *key,
     md5_hex(place, strlen(place), h);
     for (char *c = clean; *c; c++)
         *c = *c == '/' ? '~' : *c;
-    name = xasprintf("images/%s+step+%lld+timestamp+%lld+"
+    return xasprintf("images/%s+step+%lld+timestamp+%lld+"
                      "%.8s-%.4s-4%.3s-a%.3s-%.12s%s",
                      clean, (long long)m->step, (long long)m->ms, h, h + 8,
                      h + 13, h + 17, h + 20, check_ending(m->ending));
-    FREE(place, clean);
-    return name;
 }
 
 /* That of anything else: "audio/KEY/3.wav", and "audio/KEY/3-1.wav" for the
@@ -233,7 +225,7 @@ bool import_run_media_file(struct import_run *in, const char *key,
                            const struct import_media *m)
 {
     struct stat st;
-    char *path;
+    AUTO_FREE char *path = NULL;
     bool good;
 
     if (!in->files || !path_stays_below(m->from))
@@ -241,7 +233,6 @@ bool import_run_media_file(struct import_run *in, const char *key,
     path = path_join(in->files, m->from);
     good = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
            !path_leaves(path, in->inside);
-    free(path);
     for (size_t i = 0; good && i < in->n_artifacts; i++)
         good =
             !in->artifact[i].from || strcmp(in->artifact[i].from, m->from) != 0;

@@ -191,7 +191,7 @@ struct csv {
 /* Where commas do not separate fields, they may be decimal: "0,5". */
 static bool parse_real(struct csv *c, const char *s, double *x)
 {
-    char *text;
+    AUTO_FREE char *text = NULL;
     bool good;
 
     if (num_real(s, x)) {
@@ -204,7 +204,6 @@ static bool parse_real(struct csv *c, const char *s, double *x)
     *strchr(text, ',') = '.';
     good = num_real(text, x);
     c->commas = c->commas || good;
-    free(text);
     return good;
 }
 

@@ -21,14 +21,13 @@ static size_t count_entries(const char *folder, const char *name)
 /* Models are in the folder of an experiment, or in that of the store. */
 static void report_models(const char *root)
 {
-    struct path_list l = { 0 };
+    AUTO(path_list_clear) struct path_list l = { 0 };
     const size_t registered = count_entries(root, "models");
     size_t logged = 0;
 
     path_list(&l, root, ERR_IGNORED);
     for (size_t i = 0; i < l.n; i++)
         logged += count_entries(path_listed(&l, i), "models");
-    path_list_clear(&l);
     if (logged || registered)
         log_warn("%s: left out: logged model (%zu), registered model (%zu)",
                  root, logged, registered);

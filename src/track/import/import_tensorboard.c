@@ -89,7 +89,7 @@ static const struct tfevents_reader reader = { add_scalar, add_media, add_param,
 static int import_folder(struct import *import, const char *folder,
                          const struct file_tree *f, struct err *e)
 {
-    char *at = path_join(import->path, folder);
+    AUTO_FREE char *at = path_join(import->path, folder);
     struct import_run in;
     int ret = 0;
 
@@ -103,7 +103,6 @@ static int import_folder(struct import *import, const char *folder,
             strstr(path_name(f->file[i].path), "tfevents"))
             ret = tfevents_read(f->file[i].whole, &reader, &in, e);
     }
-    free(at);
     if (import_run_count_points(&in) + in.n_pairs + in.n_artifacts)
         return import_run_end(&in, import, ret, e);
     import_run_clear(&in);
@@ -125,11 +124,9 @@ static bool is_folder_seen(const struct file_tree *f, size_t at,
                            const char *folder)
 {
     for (size_t k = 0; k < at; k++) {
-        char *other = path_parent(f->file[k].path);
-        const bool same = strcmp(other, folder) == 0;
+        AUTO_FREE char *other = path_parent(f->file[k].path);
 
-        free(other);
-        if (same)
+        if (strcmp(other, folder) == 0)
             return true;
     }
     return false;
@@ -137,7 +134,7 @@ static bool is_folder_seen(const struct file_tree *f, size_t at,
 
 int import_tensorboard(struct import *import, struct err *e)
 {
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int ret = 0;
 
     if (!path_is_folder(import->path))
@@ -153,6 +150,5 @@ int import_tensorboard(struct import *import, struct err *e)
     if (ret == 0 && import->runs + import->existing == 0)
         ret = err_set(e, ERR_INPUT, "%s has no scalars of TensorBoard",
                       import->path);
-    file_tree_clear(&f);
     return ret;
 }

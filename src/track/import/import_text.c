@@ -23,7 +23,7 @@ static int read_lines(struct import_run *in, const char *path, line_fn *fn,
 {
     FILE *fp = fopen(path, "re");
     const int64_t ms = import_mtime(path);
-    char *line = NULL;
+    AUTO_FREE char *line = NULL;
     size_t room = 0;
     long number = 0;
     int ret = 0;
@@ -39,7 +39,6 @@ static int read_lines(struct import_run *in, const char *path, line_fn *fn,
         err_wrap(e, "%s:%ld", path, number);
     else if (ferror(fp))
         ret = err_sys(e, "cannot read %s", path);
-    free(line);
     fclose(fp);
     return ret;
 }
@@ -281,7 +280,8 @@ static int read_jsonl_line(struct import_run *unused, char *line, int64_t ms,
 {
     struct jsonl *j = arg;
     json_error_t where;
-    json_t *o = json_loads(line, 0, &where), *value;
+    json_auto_t *o = json_loads(line, 0, &where);
+    json_t *value;
     const char *type, *key;
     double x;
     int ret = 0;
@@ -289,10 +289,8 @@ static int read_jsonl_line(struct import_run *unused, char *line, int64_t ms,
     (void)unused;
     if (!*line)
         return 0;
-    if (!json_is_object(o)) {
-        json_decref(o);
+    if (!json_is_object(o))
         return err_set(e, ERR_INPUT, "expected a JSON object: %s", where.text);
-    }
     type = json_string_value(json_object_get(o, "type"));
     key = json_string_value(json_object_get(o, "metric"));
     value = json_object_get(o, "value");
@@ -313,7 +311,6 @@ static int read_jsonl_line(struct import_run *unused, char *line, int64_t ms,
                       "expected a run or a point of a run; "
                       "use 'gtrack log' for other JSON Lines");
     }
-    json_decref(o);
     return ret;
 }
 

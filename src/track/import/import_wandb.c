@@ -406,13 +406,12 @@ static void add_git(struct import_run *in, struct protobuf git)
     struct protobuf_field f;
 
     while (protobuf_next(&git, &f)) {
-        char *text;
+        AUTO_FREE char *text = NULL;
 
         if ((f.number != 1 && f.number != 2) || f.type != PROTO_BYTES || !f.n)
             continue;
         text = xstrndup((const char *)f.bytes, f.n);
         import_run_tag(in, tags[f.number - 1], text);
-        free(text);
     }
 }
 
@@ -572,7 +571,7 @@ static int import_log(struct import *import, const char *path, struct err *e)
  * rest from being imported. */
 static int import_folder(struct import *import, struct err *e)
 {
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     size_t found = 0, failed = 0;
 
     if (file_tree_list(&f, import->path, NULL, e) < 0)
@@ -589,7 +588,6 @@ static int import_folder(struct import *import, struct err *e)
             log_error("%s", why.text);
         }
     }
-    file_tree_clear(&f);
     if (found == 0)
         return err_set(e, ERR_INPUT, "%s has no runs of W&B", import->path);
     return failed == 0

@@ -98,7 +98,7 @@ static int unpack_files(FILE *in, const char *folder, struct buf *found,
 
     while (!sig_caught() && (got = tar_read_head(in, &h, e)) > 0) {
         const char *name = below_top(h.name);
-        char *path = name ? path_join(folder, name) : NULL;
+        AUTO_FREE char *path = name ? path_join(folder, name) : NULL;
         int ret;
 
         if (u->files++ > 0)
@@ -106,7 +106,6 @@ static int unpack_files(FILE *in, const char *folder, struct buf *found,
         ret = name
                   ? unpack_file(in, path, h.size, sum, e)
                   : err_set(e, ERR_INPUT, "the path %s is not allowed", h.name);
-        free(path);
         if (ret < 0)
             return -1;
         snprintf(last, TAR_NAME, "%s", name);
@@ -162,11 +161,10 @@ static int compare_manifest(const char *folder, const struct buf *found,
 {
     AUTO_FREE char *path = path_join(folder, BUNDLE_MANIFEST);
     AUTO(buf_clear) struct buf listed = BUF_INIT;
-    int ret = buf_read_unlinked(&listed, path, BUNDLE_MANIFEST_MAX, e);
 
-    if (ret == 0)
-        ret = compare_lines(found, &listed, e);
-    return ret;
+    return buf_read_unlinked(&listed, path, BUNDLE_MANIFEST_MAX, e) < 0
+               ? -1
+               : compare_lines(found, &listed, e);
 }
 
 int bundle_unpack(struct bundle_unpacked *u, const char *path,

@@ -298,7 +298,7 @@ static char *find_file(const char *report, const char *name,
 static void add_figure(struct claims_check *k, const char *file, long line,
                        const char *path)
 {
-    struct buf command = BUF_INIT;
+    AUTO(buf_clear) struct buf command = BUF_INIT;
     struct err why = { 0 };
     enum stamped result =
         stamped_check(path, k->end - clock_mono(), &command, &why);
@@ -308,7 +308,6 @@ static void add_figure(struct claims_check *k, const char *file, long line,
         if (chdir("..") < 0)
             result = STAMPED_UNKNOWN;
     }
-    buf_clear(&command);
     if (result == STAMPED_NONE)
         return;
     begin_row(&k->table, file, line, "figure", path);
@@ -344,7 +343,7 @@ static void add_figures(struct claims_check *k, const char *report, long line,
         const char *open = strstr(at, form->open);
         const char *name = open ? open + strlen(form->open) : NULL;
         const char *close = name ? strstr(name, form->close) : NULL;
-        char *word, *path;
+        AUTO_FREE char *word = NULL, *path = NULL;
 
         if (!close)
             return;
@@ -354,7 +353,6 @@ static void add_figures(struct claims_check *k, const char *report, long line,
             add_figure(k, report, line, path);
         else
             add_missing(k, report, line, word);
-        FREE(path, word);
         at = close;
     }
 }

@@ -265,7 +265,7 @@ static void trim_slashes(char *url)
 /* The address, and whether a file of the current folder names it. */
 static bool choose_wandb(struct login *l, const char *url)
 {
-    struct login folder = { 0 };
+    AUTO(login_clear) struct login folder = { 0 };
     bool named;
 
     read_user_settings(l);
@@ -277,7 +277,6 @@ static bool choose_wandb(struct login *l, const char *url)
     use(&l->entity, folder.entity);
     use(&l->project, folder.project);
     use(&l->url, folder.url);
-    login_clear(&folder);
     use_env(&l->url, "WANDB_BASE_URL");
     use(&l->url, url);
     trim_slashes(l->url);
@@ -287,10 +286,9 @@ static bool choose_wandb(struct login *l, const char *url)
 /* The key that the user has for this server. */
 static void find_wandb_key(struct login *l)
 {
-    char *key = netrc_key(l->url);
+    AUTO_FREE char *key = netrc_key(l->url);
 
     use(&l->password, key);
-    free(key);
     use_env(&l->password, "WANDB_API_KEY");
 }
 

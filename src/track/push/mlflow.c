@@ -57,7 +57,8 @@ int mlflow_get(struct mlflow *p, const char *path, const char *value,
 int mlflow_post(struct mlflow *p, const char *path, json_t *request,
                 json_t **reply, struct err *e)
 {
-    char *body = json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    AUTO_FREE char *body =
+        json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17));
     /* repeating these would create a run or log points twice */
     const bool once =
         strcmp(path, "runs/create") == 0 || json_object_get(request, "metrics");
@@ -66,7 +67,6 @@ int mlflow_post(struct mlflow *p, const char *path, json_t *request,
 
     if (ret == 0)
         p->totals->bytes += (int64_t)strlen(body);
-    free(body);
     json_decref(request);
     return ret;
 }
@@ -86,7 +86,7 @@ static char *artifact_url(const struct mlflow *p, const char *name)
 {
     const char *prefix = p->artifact_uri + strlen(scheme);
     struct buf url = BUF_INIT;
-    char *path;
+    AUTO_FREE char *path = NULL;
 
     if (strncmp(prefix, "//", 2) == 0) { /* it may name a host */
         prefix += 2;
@@ -97,7 +97,6 @@ static char *artifact_url(const struct mlflow *p, const char *name)
     buf_printf(&url, "%s/api/2.0/mlflow-artifacts/artifacts", p->login.url);
     buf_char(&url, '/');
     percent_add(&url, path, PERCENT_PART "/");
-    free(path);
     return buf_detach(&url);
 }
 
@@ -157,7 +156,7 @@ static int send_if_new(struct mlflow *p, const struct file_tree_file *f,
 
 int mlflow_send_artifacts(struct mlflow *p, struct err *e)
 {
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int ret = 0;
 
     if (p->conf->no_files)
@@ -166,7 +165,6 @@ int mlflow_send_artifacts(struct mlflow *p, struct err *e)
         return -1;
     for (size_t i = 0; i < f.n && ret == 0; i++)
         ret = send_if_new(p, &f.file[i], e);
-    file_tree_clear(&f);
     return ret;
 }
 
@@ -247,13 +245,12 @@ static int load_page(struct mlflow *p, const char *key, char **token,
 static int load_points(struct mlflow *p, const char *key,
                        struct mlflow_points *all, struct err *e)
 {
-    char *token = NULL;
+    AUTO_FREE char *token = NULL;
     int ret;
 
     do
         ret = load_page(p, key, &token, all, e);
     while (ret == 0 && token);
-    free(token);
     SORT(all->item, all->n, by_point);
     return ret;
 }

@@ -32,14 +32,12 @@ static char *cursor_path(const struct run_info *r, const char *destination)
 json_t *push_cursor_load(const struct run_info *r, const char *destination)
 {
     enum { MOST = 64 << 20 };
-    char *path = cursor_path(r, destination);
-    struct buf text = BUF_INIT;
+    AUTO_FREE char *path = cursor_path(r, destination);
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     json_t *cursor = buf_read_unlinked(&text, path, MOST, ERR_IGNORED) == 0
                          ? json_loadb(text.s, text.len, 0, NULL)
                          : NULL;
 
-    buf_clear(&text);
-    free(path);
     if (!json_is_object(cursor)) {
         json_decref(cursor);
         cursor = json_object();
@@ -94,7 +92,7 @@ int push_call(struct http *h, const struct login *l,
               const struct push_request *q, struct http_reply *r,
               json_t **reply, struct err *e)
 {
-    char *workspace =
+    AUTO_FREE char *workspace =
         l->workspace ? xasprintf("X-MLFLOW-WORKSPACE: %s", l->workspace) : NULL;
     const char *const json[] = { "Content-Type: application/json", workspace,
                                  NULL };
@@ -112,7 +110,6 @@ int push_call(struct http *h, const struct login *l,
     };
     const int ret = http_do(h, &call, r, e);
 
-    free(workspace);
     if (ret < 0 && q->once && e->kind == ERR_REMOTE &&
         (r->status / 100 != 4 || r->status == 408))
         e->sys = EAGAIN;
@@ -242,7 +239,7 @@ bool push_is_checkpoint(const char *path, int64_t size)
 int push_count_left(const struct push_conf *c, const struct run_info *r,
                     struct push_totals *totals, struct err *e)
 {
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int n = 0;
 
     if (c->no_files)
@@ -260,7 +257,6 @@ int push_count_left(const struct push_conf *c, const struct run_info *r,
             n++;
         }
     }
-    file_tree_clear(&f);
     return n;
 }
 
@@ -280,7 +276,7 @@ bool push_pause(double secs)
 int push_reload(const struct push_conf *c, struct runs *runs,
                 const struct run_info **run, struct err *e)
 {
-    char *id;
+    AUTO_FREE char *id = NULL;
     int ret;
 
     if (!push_pause(c->every))
@@ -289,7 +285,6 @@ int push_reload(const struct push_conf *c, struct runs *runs,
     runs_free(runs);
     ret = track_select_one(runs, id, LOAD_DELETED, e);
     *run = runs->run;
-    free(id);
     return ret;
 }
 

@@ -180,14 +180,13 @@ static int send_pairs(struct mlflow *p, const char *kind,
                       const struct pair *pair, size_t n, struct err *e)
 {
     enum { MAX_PAIRS = 100 }; /* in a log-batch */
-    struct buf all = BUF_INIT;
+    AUTO(buf_clear) struct buf all = BUF_INIT;
     char hash[33];
     int ret = 0;
 
     for (size_t i = 0; i < n; i++)
         buf_printf(&all, "%s=%s\n", pair[i].key, pair[i].value);
     md5_hex(all.s, all.len, hash);
-    buf_clear(&all);
     if (push_is(p->cursor, kind, hash))
         return 0;
     for (size_t i = 0; i < n && ret == 0; i += MAX_PAIRS) {

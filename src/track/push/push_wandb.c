@@ -23,7 +23,7 @@ static void add_nested(json_t *top, const char *key, json_t *value)
 {
     const char *dot = strchr(key, '.');
     json_t *inner;
-    char *head;
+    AUTO_FREE char *head = NULL;
 
     if (!dot || dot == key || !dot[1]) {
         if (json_object_get(top, key))
@@ -42,7 +42,6 @@ static void add_nested(json_t *top, const char *key, json_t *value)
         add_nested(inner, dot + 1, value);
     else
         json_object_set_new(top, key, value);
-    free(head);
 }
 
 json_t *wandb_config(const struct run_info *r)
@@ -79,7 +78,7 @@ static json_t *list_tags(const struct run_info *r)
 
     for (size_t i = 0; i < r->n_tags; i++) {
         const char *key = r->tags[i].key, *value = r->tags[i].value;
-        char *text;
+        AUTO_FREE char *text = NULL;
 
         if (run_info_is_own_tag(key) || strncmp(key, "wandb.", 6) == 0)
             continue;
@@ -87,7 +86,6 @@ static json_t *list_tags(const struct run_info *r)
         if (json_is_null(tags))
             tags = json_array();
         json_array_append_new(tags, push_text(text));
-        free(text);
     }
     return tags;
 }
@@ -148,7 +146,7 @@ int wandb_push_save_cursor(struct wandb_push *p, struct err *e)
 
 int wandb_push_stream(struct wandb_push *p, json_t *request, struct err *e)
 {
-    char *body;
+    AUTO_FREE char *body = NULL;
     int ret;
 
     if (json_array_size(p->uploaded))
@@ -160,7 +158,6 @@ int wandb_push_stream(struct wandb_push *p, json_t *request, struct err *e)
         json_array_clear(p->uploaded);
     }
     json_decref(request);
-    free(body);
     return ret;
 }
 

@@ -83,7 +83,7 @@ static int create_artifact(struct artifact *a, bool *done, struct err *e)
         "mutation CreateArtifact($input:CreateArtifactInput!){createArtifact("
         "input:$input){artifact{id state artifactSequence{latestArtifact{id}}"
         "}}}";
-    struct buf all = BUF_INIT;
+    AUTO(buf_clear) struct buf all = BUF_INIT;
     char sum[33], client[ID + 1], sequence[ID + 1];
     json_t *data, *artifact, *latest;
     int ret;
@@ -92,7 +92,6 @@ static int create_artifact(struct artifact *a, bool *done, struct err *e)
     for (size_t i = 0; i < a->n; i++)
         buf_printf(&all, "%s:%s\n", a->file[i].name, a->content[i].digest);
     md5_hex(all.s, all.len, sum);
-    buf_clear(&all);
     random_id(client);
     random_id(sequence);
     ret = wandb_graphql(
@@ -209,8 +208,8 @@ static int send_files(struct artifact *a, struct err *e)
 
 static char *manifest_text(const struct artifact *a)
 {
-    json_t *contents = json_object(), *o;
-    char *text;
+    json_t *contents = json_object();
+    json_auto_t *o = NULL;
 
     for (size_t i = 0; i < a->n; i++)
         json_object_set_new(
@@ -221,9 +220,7 @@ static char *manifest_text(const struct artifact *a)
     o = json_pack("{s:i, s:s, s:{s:s}, s:o}", "version", 1, "storagePolicy",
                   "wandb-storage-policy-v1", "storagePolicyConfig",
                   "storageLayout", "V2", "contents", contents);
-    text = json_dumps(o, JSON_SORT_KEYS);
-    json_decref(o);
-    return text;
+    return json_dumps(o, JSON_SORT_KEYS);
 }
 
 static int commit_artifact(struct artifact *a, struct err *e)
@@ -288,7 +285,7 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
 {
     enum { MAX_FILE = 1 << 30 };
     const char *inside = run_info_inside(p->run);
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
     struct err none = { 0 };
     char hash[33];
 
@@ -300,7 +297,6 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
     }
     md5_hex(path ? b.s : text, path ? b.len : strlen(text), hash);
     p->totals->bytes += (int64_t)b.len;
-    buf_clear(&b);
     if (push_is(json_object_get(p->cursor, "files"), name, hash))
         return;
     APPEND(out->file, out->n, out->room) = (struct wandb_file){
@@ -321,7 +317,7 @@ static void add_media(struct outgoing *out, const struct wandb_push *p)
 
     for (size_t i = 0; i < p->media.n_files; i++) {
         const struct wandb_media_file *f = &p->media.file[i];
-        char *path;
+        AUTO_FREE char *path = NULL;
 
         if (!f->name || json_object_get(sent, f->name) ||
             json_object_get(listed, f->name))
@@ -329,7 +325,6 @@ static void add_media(struct outgoing *out, const struct wandb_push *p)
         json_object_set_new(listed, f->name, json_true());
         path = path_join(p->run->artifacts, f->path);
         add_file(out, p, f->name, path, NULL);
-        free(path);
     }
 }
 
@@ -337,7 +332,7 @@ static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
 {
     const char *inside = run_info_inside(p->run);
     struct err why = { 0 };
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
 
     if (p->conf->no_files)
         return;
@@ -353,7 +348,6 @@ static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
             !push_is_checkpoint(x->path, x->size))
             add_file(out, p, x->path, x->whole, NULL);
     }
-    file_tree_clear(&f);
 }
 
 static void add_facts(struct outgoing *out, const struct wandb_push *p)
@@ -385,7 +379,7 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
 {
     AUTO(outgoing_clear) struct outgoing out = { 0 };
     AUTO(buf_clear) struct buf state = BUF_INIT;
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int ret = 0;
 
     if (file_tree_list(&f, p->run->artifacts, run_info_inside(p->run), e) < 0)
@@ -412,13 +406,12 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
             p->totals->files += (int64_t)out.n;
         }
     }
-    file_tree_clear(&f);
     return ret;
 }
 
 int wandb_files_send(struct wandb_push *p, struct err *e)
 {
-    struct outgoing out = { 0 };
+    AUTO(outgoing_clear) struct outgoing out = { 0 };
     json_t *files = push_cursor_object(p->cursor, "files");
     int ret = 0;
 
@@ -436,7 +429,6 @@ int wandb_files_send(struct wandb_push *p, struct err *e)
     if (ret == 0 && out.unreadable)
         ret = err_set(e, ERR_SYSTEM, "%zu of the artifacts cannot be read",
                       out.unreadable);
-    outgoing_clear(&out);
     return ret == 0 && p->conf->checkpoints && p->run->status != RUN_RUNNING
                ? send_checkpoints(p, e)
                : ret;

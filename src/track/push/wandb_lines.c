@@ -87,7 +87,7 @@ static int load_points(struct row_points *all, const struct run_info *r,
                        bool system, struct err *e)
 {
     for (size_t j = 0; j < r->n_metrics; j++) {
-        struct series s;
+        AUTO(series_free) struct series s = { 0 };
 
         if (is_system(r->metrics[j].key) != system)
             continue;
@@ -103,7 +103,6 @@ static int load_points(struct row_points *all, const struct run_info *r,
                                     s.value[i],
                                     NULL };
         }
-        series_free(&s);
     }
     return 0;
 }
@@ -327,18 +326,14 @@ enum { MAX_LINE = 10383360, DIGITS = 8 }; /* bytes; of a checksum */
 int wandb_lines_read(struct wandb_push *p, struct err *e)
 {
     AUTO_FREE char *output = run_facts_output(p->run);
-    int ret;
 
     for (int i = 0; i < WANDB_STREAMS; i++)
         wandb_rows_clear(&p->rows[i]);
-    ret = wandb_media_load(&p->media, p->run, !p->conf->no_files, e);
-    if (ret == 0)
-        ret = read_points(&p->rows[WANDB_HISTORY], p->run, &p->media, e);
-    if (ret == 0)
-        ret = read_points(&p->rows[WANDB_EVENTS], p->run, NULL, e);
-    if (ret == 0 && output)
-        ret = read_console(&p->rows[WANDB_OUTPUT], p->run, output, e);
-    return ret;
+    if (wandb_media_load(&p->media, p->run, !p->conf->no_files, e) < 0 ||
+        read_points(&p->rows[WANDB_HISTORY], p->run, &p->media, e) < 0 ||
+        read_points(&p->rows[WANDB_EVENTS], p->run, NULL, e) < 0)
+        return -1;
+    return output ? read_console(&p->rows[WANDB_OUTPUT], p->run, output, e) : 0;
 }
 
 /* Save the checksums of the first n lines of history. */

@@ -101,9 +101,9 @@ static bool read_content(struct part *p, json_t *hashes, const char *version,
 static bool read_part(struct wandb_media *m, struct part *p,
                       const struct run_info *r)
 {
-    char *path = path_join(r->artifacts, p->file.path);
-    char *version = xasprintf("%" PRId64 " %" PRId64 " %s", p->file.size,
-                              p->file.ms, p->file.path);
+    AUTO_FREE char *path = path_join(r->artifacts, p->file.path);
+    AUTO_FREE char *version = xasprintf("%" PRId64 " %" PRId64 " %s",
+                                        p->file.size, p->file.ms, p->file.path);
     const struct wandb_file file = { .path = path,
                                      .inside = run_info_inside(r) };
     struct err why = { 0 };
@@ -115,7 +115,6 @@ static bool read_part(struct wandb_media *m, struct part *p,
     else
         good = read_content(p, m->hashes, version, data);
     wandb_unmap(data, p->file.size);
-    FREE(version, path);
     if (!good)
         return false;
     p->caption = media_file_caption(&p->file, r, &m->mem);
@@ -260,7 +259,7 @@ static bool add_histograms(struct wandb_media *m, const struct run_info *r,
 {
     static const char folder[] = "histograms/", ending[] = ".jsonl";
     AUTO(histograms_free) struct histograms h = { 0 };
-    char *key;
+    AUTO_FREE char *key = NULL;
     bool good;
 
     if (strncmp(path, folder, strlen(folder)) != 0 || !str_ends(path, ending))
@@ -270,7 +269,6 @@ static bool add_histograms(struct wandb_media *m, const struct run_info *r,
     good = histograms_load(&h, r, key, ERR_IGNORED) == 0;
     for (size_t i = 0; good && i < h.n; i++)
         add_histogram(m, key, &h.item[i]);
-    free(key);
     return good;
 }
 
@@ -323,7 +321,7 @@ int wandb_media_load(struct wandb_media *m, const struct run_info *r,
                      bool files, struct err *e)
 {
     struct parts all = { NULL, 0, 0 };
-    struct file_tree tree;
+    AUTO(file_tree_clear) struct file_tree tree = { 0 };
 
     forget_items(m);
     if (!m->hashes)
@@ -336,7 +334,6 @@ int wandb_media_load(struct wandb_media *m, const struct run_info *r,
     SORT(m->item, m->n, by_item);
     SORT(m->file, m->n_files, str_compare);
     free(all.item);
-    file_tree_clear(&tree);
     return 0;
 }
 

@@ -48,7 +48,7 @@ size_t facts_best(const struct run_set *set, struct buf *out)
     const char *const *names = compared(set);
     const struct metric_sum *least = NULL;
     size_t best = set->n, differ = 0;
-    struct differ d = { 0 };
+    AUTO(differ_clear) struct differ d = { 0 };
     const char *caution;
     char value[32];
 
@@ -80,7 +80,6 @@ size_t facts_best(const struct run_set *set, struct buf *out)
             buf_printf(out, "%s%s = %s", differ++ ? ", " : "; it has ", key,
                        with);
     }
-    differ_clear(&d);
     buf_char(out, '.');
     return best;
 }
@@ -221,12 +220,11 @@ static void make_text_pages(struct report *rep, const char *title)
     f->title = arena_strdup(&f->mem, title);
     for (const char *s = rep->text.s; *s; s += *s == '\n') {
         const size_t n = strcspn(s, "\n");
-        char *line = xstrndup(s, n);
+        AUTO_FREE char *line = xstrndup(s, n);
 
         if (f->n_lines == lines_of_page(f))
             f = new_page(&all);
         figure_line(f, line);
-        free(line);
         s += n;
     }
     for (size_t i = 0; i < rep->n_pages; i++) {
@@ -272,7 +270,7 @@ static void add_lines(struct report *rep, const char *text)
 {
     while (*text) {
         const size_t n = strcspn(text, "\n");
-        char *line = xstrndup(text, n);
+        AUTO_FREE char *line = xstrndup(text, n);
 
         for (const char *s = line; *s; s += *s == ' ') {
             const size_t part = layout_line(s, REPORT_WIDTH);
@@ -280,7 +278,6 @@ static void add_lines(struct report *rep, const char *text)
             buf_printf(&rep->text, "%.*s\n", (int)part, s);
             s += part;
         }
-        free(line);
         text += n + (text[n] == '\n');
     }
 }
@@ -448,10 +445,9 @@ static int add_figure(struct report *rep, struct figure *f, const char *title,
     add_heading(rep, title);
     ret = gnuplot_draw(f, 1, gnuplot_form("svg"), &svg, e);
     if (ret == 0) {
-        char *path = xasprintf("%s/%s.svg", rep->folder, id);
+        AUTO_FREE char *path = xasprintf("%s/%s.svg", rep->folder, id);
 
         ret = save_bytes(path, svg.s, svg.len, e);
-        free(path);
         buf_printf(&rep->text, "![%s](%s/%s.svg)\n", title,
                    path_name(rep->folder), id);
         for (size_t i = 0; i < f->n_captions; i++) {

@@ -260,7 +260,8 @@ size_t column_group_cells(const struct table_cell *cell, size_t rows,
                           size_t columns, size_t *group)
 {
     size_t groups = 0, room = 16;
-    size_t *first, *slot; /* of a group: its first row; of a hash: group + 1 */
+    /* of a group: its first row; of a hash: group + 1 */
+    AUTO_FREE size_t *first = NULL, *slot = NULL;
 
     while (room < 2 * rows)
         room *= 2;
@@ -283,7 +284,6 @@ size_t column_group_cells(const struct table_cell *cell, size_t rows,
         }
         group[i] = slot[at] - 1;
     }
-    FREE(first, slot);
     return groups;
 }
 

@@ -116,7 +116,7 @@ static int parse_column(struct columns *c, const char *word, size_t n,
     const char *inner = word;
     size_t inner_len = n;
     const int function = find_function(word, n, &inner, &inner_len);
-    char *title = unquote_key(word, n), *key;
+    AUTO_FREE char *title = unquote_key(word, n), *key = NULL;
     const char *rest = skip_prefix(title, "attributes.");
     const int attribute = run_value_find(rest ? rest : title, false);
     enum column_kind kind;
@@ -125,22 +125,18 @@ static int parse_column(struct columns *c, const char *word, size_t n,
 
     if (function < 0 && attribute >= 0) {
         columns_append(c, title, title)->attribute = attribute;
-        free(title);
         return 0;
     }
     if ((function == FUNCTION_AT &&
          parse_at(inner, &inner_len, &step, e) < 0) ||
-        parse_key(inner, inner_len, runs, &kind, &key, e) < 0) {
-        free(title);
+        parse_key(inner, inner_len, runs, &kind, &key, e) < 0)
         return -1;
-    }
     out = columns_append(c, key, function < 0 ? key : title);
     out->kind = function < 0 ? kind : COLUMN_METRIC;
     out->function = function >= 0           ? (enum run_function)function
                     : kind == COLUMN_METRIC ? column_usual_function(key)
                                             : FUNCTION_LAST;
     out->step = step;
-    FREE(key, title);
     return 0;
 }
 
@@ -300,7 +296,7 @@ static int parse_sort(struct columns *c, bool down[MAX_COLUMNS],
 
     for (const char *from = text; ret == 0 && from;) {
         const char *end = columns_end(from);
-        char *one;
+        AUTO_FREE char *one = NULL;
 
         from += strspn(from, " ");
         one = xstrndup(from, (size_t)(end - from));
@@ -314,7 +310,6 @@ static int parse_sort(struct columns *c, bool down[MAX_COLUMNS],
             cut_word(one, " asc");
             ret = columns_parse(c, one + minus, runs, e);
         }
-        free(one);
         from = *end ? end + 1 : NULL;
     }
     return ret;

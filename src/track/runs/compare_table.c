@@ -233,12 +233,11 @@ static void add_lines(const struct diff *d, const char *text, const char *other,
 {
     while (text && *text) {
         const size_t n = strcspn(text, "\n");
-        char *line = xstrndup(text, n);
+        AUTO_FREE char *line = xstrndup(text, n);
 
         if (n && !has_line(other, text, n))
             add_row(d, "git", patch_tag, first ? line : NULL,
                     first ? NULL : line);
-        free(line);
         text += n + (text[n] == '\n');
     }
 }

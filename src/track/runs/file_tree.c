@@ -37,7 +37,7 @@ static void add_file(struct file_tree *f, const char *path, size_t skip,
 static int walk_folder(struct file_tree *f, const char *folder, size_t skip,
                        const char *inside, struct err *e)
 {
-    struct path_list l;
+    AUTO(path_list_clear) struct path_list l = { 0 };
     int ret = 0;
 
     if (path_list(&l, folder, e) < 0)
@@ -60,7 +60,6 @@ static int walk_folder(struct file_tree *f, const char *folder, size_t skip,
         else if (S_ISREG(st.st_mode))
             add_file(f, path, skip, &st, false);
     }
-    path_list_clear(&l);
     return ret;
 }
 
@@ -68,7 +67,7 @@ int file_tree_list(struct file_tree *f, const char *folder, const char *inside,
                    struct err *e)
 {
     struct stat st;
-    char *here;
+    AUTO_FREE char *here = NULL;
     int ret = 0;
 
     *f = (struct file_tree){ 0 };
@@ -79,7 +78,6 @@ int file_tree_list(struct file_tree *f, const char *folder, const char *inside,
         ret = walk_folder(f, folder, strlen(here) - 1, inside, e);
     else if (lstat(folder, &st) == 0)
         add_file(f, here, strlen(here) - 1, &st, true);
-    free(here);
     if (ret < 0)
         file_tree_clear(f);
     return ret;
@@ -167,10 +165,10 @@ bool media_file_parse(struct media_file *m, const struct file_tree_file *f,
 {
     const char *dot = strrchr(f->path, '.');
     const char *slash = strchr(f->path, '/');
-    char *folder = xstrndup(f->path, slash ? (size_t)(slash - f->path) : 0);
+    AUTO_FREE char *folder =
+        xstrndup(f->path, slash ? (size_t)(slash - f->path) : 0);
     const int i = opt_find_word(media_folders, folder);
 
-    free(folder);
     if (i < 0 || f->outside || !dot ||
         (strcmp(dot, ".txt") == 0) != (i == MEDIA_SAMPLE))
         return false;
@@ -253,7 +251,7 @@ int copy_tree(const char *from, const char *to, const char *top,
               const char *except, const char *inside, struct err *e)
 {
     struct path_pin pin;
-    struct file_tree f;
+    AUTO(file_tree_clear) struct file_tree f = { 0 };
     int ret = 0;
 
     if (file_tree_list(&f, from, inside, e) < 0)
@@ -272,7 +270,6 @@ int copy_tree(const char *from, const char *to, const char *top,
             path_unpin(&pin, e);
         }
     }
-    file_tree_clear(&f);
     return ret;
 }
 

@@ -157,11 +157,10 @@ static int filter_runs(struct runs *runs, const char *where, struct err *e)
 int track_select_one(struct runs *runs, const char *word, int flags,
                      struct err *e)
 {
-    char *words = xstrdup(word ? word : "@latest");
+    AUTO_FREE char *words = xstrdup(word ? word : "@latest");
     int ret = runs_select(runs, track_store(), &words, 1,
                           flags | LOAD_ONE_NAMED | track_links(), e);
 
-    free(words);
     if (ret == 0 && runs->n > 1)
         ret = err_set(e, ERR_USAGE,
                       "'%s' names %zu runs (%s, %s%s); only one is expected",
@@ -176,7 +175,7 @@ int track_select_one(struct runs *runs, const char *word, int flags,
 static int check_experiment(const char *root, const char *name, struct err *e)
 {
     struct opt_nearest near = { .word = name };
-    struct experiments all;
+    AUTO(experiments_free) struct experiments all = { 0 };
     bool found = false;
 
     if (experiments_load(&all, root,
@@ -192,7 +191,6 @@ static int check_experiment(const char *root, const char *name, struct err *e)
         err_set(e, ERR_MISSING, "there is no experiment %s", name);
         opt_nearest_add(&near, e);
     }
-    experiments_free(&all);
     return found ? 0 : -1;
 }
 
@@ -377,7 +375,7 @@ int track_begin_run(struct run **run, struct run_conf *c,
 
 bool track_confirm(bool yes, const char *question, struct err *e)
 {
-    struct buf shown = BUF_INIT;
+    AUTO(buf_clear) struct buf shown = BUF_INIT;
     char answer[16];
 
     if (yes)
@@ -389,7 +387,6 @@ bool track_confirm(bool yes, const char *question, struct err *e)
     }
     utf8_visible(&shown, question);
     fprintf(stderr, "%s? [y/N] ", shown.s); /* style: own */
-    buf_clear(&shown);
     if (fgets(answer, sizeof answer, stdin) &&
         (answer[0] == 'y' || answer[0] == 'Y'))
         return true;

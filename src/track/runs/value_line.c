@@ -179,7 +179,7 @@ static void parse_pairs(struct value_line *v, const char *line)
 
     while (*p) {
         const char *from;
-        char *key;
+        AUTO_FREE char *key = NULL;
 
         while (*p && !is_key_byte(*p))
             p++;
@@ -190,7 +190,6 @@ static void parse_pairs(struct value_line *v, const char *line)
             continue;
         key = xstrndup(from, (size_t)(p - from));
         p = parse_value(v, key, p + 1);
-        free(key);
     }
 }
 

@@ -26,7 +26,7 @@ static void write_rows(struct emit *o, const char *key, const struct columns *c,
                        size_t differ, const struct runs *runs)
 {
     AUTO(table_clear) struct table t = TABLE_INIT("");
-    int *places;
+    AUTO_FREE int *places = NULL;
 
     columns_fill(c, &t, runs);
     places = table_decimals(&t);
@@ -48,7 +48,6 @@ static void write_rows(struct emit *o, const char *key, const struct columns *c,
         emit_object_end(o);
     }
     emit_array_end(o);
-    free(places);
 }
 
 /* -- numbers --------------------------------------------------------------- */
@@ -81,7 +80,7 @@ static void add_numbers(struct numbers *n, const struct column *c,
     double *v = xcalloc(runs->n + 1, sizeof *v);
     struct column *kept;
     double lo, hi;
-    char *title;
+    AUTO_FREE char *title = NULL;
 
     for (size_t i = 0; i < runs->n; i++)
         v[i] = column_number(c, &runs->run[i]);
@@ -93,7 +92,6 @@ static void add_numbers(struct numbers *n, const struct column *c,
                 ? xasprintf("%s(%s)", run_value_functions[c->function], c->key)
                 : xstrdup(c->key);
     kept = columns_append(&n->columns, c->key, title);
-    free(title);
     kept->kind = c->kind;
     kept->function = c->function;
     n->value = xrealloc(n->value, n->columns.n, sizeof *n->value);
@@ -251,7 +249,7 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
     struct emit *const o = &a->out;
     AUTO(columns_clear) struct columns params = { 0 }, metrics = { 0 };
     struct numbers numbers = { 0 };
-    struct chosen chosen;
+    AUTO(chosen_close) struct chosen chosen = { 0 };
     const struct runs *runs = &chosen.runs;
     struct buf command = BUF_INIT;
     size_t differ;
@@ -271,7 +269,6 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
     write_importances(o, &params, differ, &numbers, runs);
     write_parallel(o, &numbers, runs);
     clear_numbers(&numbers);
-    chosen_close(&chosen);
     return 0;
 }
 
@@ -310,7 +307,7 @@ int answer_summary(struct site *s, struct query *q, struct answer *a,
     AUTO(table_clear) struct table origin = TABLE_INIT("");
     AUTO(arena_clear) struct arena mem = { 0 };
     struct run_set set;
-    struct chosen chosen;
+    AUTO(chosen_close) struct chosen chosen = { 0 };
     const struct runs *runs = &chosen.runs;
     size_t at;
 
@@ -326,6 +323,5 @@ int answer_summary(struct site *s, struct query *q, struct answer *a,
     site_write_table(o, "origin", &origin, false);
     emit_text(o, "commands", commands.len ? commands.s : NULL);
     emit_text(o, "sample", sample.len ? sample.s : NULL);
-    chosen_close(&chosen);
     return 0;
 }

@@ -93,8 +93,7 @@ static int edit_run(struct site *s, struct query *q, json_t *change,
 int answer_edit(struct site *s, struct query *q, struct answer *a,
                 struct err *e)
 {
-    json_t *change;
-    int ret;
+    json_auto_t *change = NULL;
 
     if (!s->edit) {
         a->status = 403;
@@ -103,13 +102,9 @@ int answer_edit(struct site *s, struct query *q, struct answer *a,
                        "--edit");
     }
     change = json_loads(q->body, JSON_REJECT_DUPLICATES, NULL);
-    if (!json_is_object(change)) {
-        json_decref(change);
+    if (!json_is_object(change))
         return err_set(e, ERR_USAGE, "the body of the request is no JSON");
-    }
-    ret = json_object_get(change, "panels")
-              ? edit_panels(s, q, json_object_get(change, "panels"), e)
-              : edit_run(s, q, change, e);
-    json_decref(change);
-    return ret;
+    return json_object_get(change, "panels")
+               ? edit_panels(s, q, json_object_get(change, "panels"), e)
+               : edit_run(s, q, change, e);
 }

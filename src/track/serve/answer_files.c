@@ -54,13 +54,12 @@ static int first_byte(const struct query *q, int64_t size, int64_t *from,
 int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
 {
     const struct run_info *r = site_run(s, q, "id", e);
-    char *path = r ? run_facts_output(r) : NULL;
+    AUTO_FREE char *path = r ? run_facts_output(r) : NULL;
     const int fd = path ? path_open_inside(path, run_info_inside(r), e) : -1;
     struct stat st = { 0 };
     const bool is_lost = path && fd < 0;
     int64_t from = 0;
 
-    free(path);
     if (is_lost && e->kind == ERR_INPUT)
         a->status = 403; /* a link that is not followed */
     if (!r || is_lost)
@@ -88,7 +87,7 @@ int answer_artifact(struct site *s, struct query *q, struct answer *a,
     const char *name = query_get(q, "path");
     const struct file_kind *kind;
     struct stat st;
-    char *path;
+    AUTO_FREE char *path = NULL;
 
     if (!r)
         return -1;
@@ -99,7 +98,6 @@ int answer_artifact(struct site *s, struct query *q, struct answer *a,
     }
     path = path_join(r->artifacts, name);
     a->fd = path_open_inside(path, run_info_inside(r), e);
-    free(path);
     if (a->fd < 0) {
         a->status = e->kind == ERR_INPUT ? 403 : 0;
         return -1;
@@ -149,7 +147,7 @@ int answer_media(struct site *s, struct query *q, struct answer *a,
                  struct err *e)
 {
     struct emit *const o = &a->out;
-    struct chosen chosen;
+    AUTO(chosen_close) struct chosen chosen = { 0 };
     size_t room = 5000;
     int ret = 0;
 
@@ -160,6 +158,5 @@ int answer_media(struct site *s, struct query *q, struct answer *a,
         ret = write_run(o, &chosen.runs.run[i], &room, e);
     emit_array_end(o);
     emit_bool(o, "whole", room > 0);
-    chosen_close(&chosen);
     return ret;
 }

@@ -203,7 +203,7 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
                  struct err *e)
 {
     struct charts c = { 0 };
-    struct chosen chosen;
+    AUTO(chosen_close) struct chosen chosen = { 0 };
     const struct runs *runs = &chosen.runs;
     int ret;
 
@@ -217,6 +217,5 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
     for (size_t i = 0; i < c.n; i++)
         FREE(c.item[i].prefix, c.item[i].name);
     free(c.item);
-    chosen_close(&chosen);
     return ret;
 }

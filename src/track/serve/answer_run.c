@@ -255,13 +255,12 @@ static void write_artifacts(struct emit *o, const struct file_tree *f)
 static void write_commands(struct emit *o, const struct live *l,
                            const struct run_info *r)
 {
-    struct buf show = BUF_INIT, again = BUF_INIT;
+    AUTO(buf_clear) struct buf show = BUF_INIT, again = BUF_INIT;
 
     buf_str(&show, "gtrack show");
     site_run_word(&show, l, r);
     site_write_command(o, l, &show);
     emit_text(o, "again", run_facts_command(&again, r) ? again.s : NULL);
-    buf_clear(&again);
 }
 
 /* A saved page says nothing of now. */

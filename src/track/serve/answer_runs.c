@@ -186,7 +186,7 @@ static void write_group(struct emit *o, const struct columns *group,
 static void write_rows(struct emit *o, const struct listing *l)
 {
     AUTO(table_clear) struct table t = TABLE_INIT("");
-    int *places;
+    AUTO_FREE int *places = NULL;
 
     columns_fill(&l->columns, &t, &l->runs);
     places = table_decimals(&t);
@@ -209,7 +209,6 @@ static void write_rows(struct emit *o, const struct listing *l)
         emit_object_end(o);
     }
     emit_array_end(o);
-    free(places);
 }
 
 /* -- the answer ------------------------------------------------------------ */

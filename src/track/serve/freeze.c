@@ -217,11 +217,10 @@ static int add_sweeps(struct freeze *f, struct err *e)
 static int add_run(struct freeze *f, const char *id, struct err *e)
 {
     AUTO_FREE char *query = xasprintf("id=%s&store=0", id);
-    int ret = add_answer(f, "/api/run", query, "", e);
 
-    if (ret == 0)
-        ret = add_optional(f, "/api/log", query, "&tail=8192", e);
-    return ret;
+    return add_answer(f, "/api/run", query, "", e) < 0
+               ? -1
+               : add_optional(f, "/api/log", query, "&tail=8192", e);
 }
 
 /* The differences between each two of a few runs. */

@@ -109,7 +109,7 @@ static void watch_tree(struct changes *c, const char *path, const char *run,
 /* Watch the folders that runs are added to. */
 static void changes_watch_root(struct changes *c, const char *root)
 {
-    struct path_list names;
+    AUTO(path_list_clear) struct path_list names = { 0 };
 
     c->seen &= !is_shared(root);
     watch_folder(c, root, FOLDER_EVENTS | IN_MOVE_SELF | IN_DELETE_SELF, NULL);
@@ -121,7 +121,6 @@ static void changes_watch_root(struct changes *c, const char *root)
         if (path_is_folder(path))
             watch_folder(c, path, FOLDER_EVENTS, NULL);
     }
-    path_list_clear(&names);
 }
 
 static void changes_watch_run(struct changes *c, const struct run_info *r)
@@ -319,7 +318,7 @@ static void set_run(struct live *l, struct live_run *to,
 /* Take over the runs that were read; true if they differ from those before. */
 static bool accept_all(struct live *l, const struct runs *now)
 {
-    struct known *known = list_known(l);
+    AUTO_FREE struct known *known = list_known(l);
     struct live_run *of = xcalloc(now->n + 1, sizeof *of);
     bool any = l->runs.n != now->n;
 
@@ -329,7 +328,6 @@ static bool accept_all(struct live *l, const struct runs *now)
                 find_known(known, l->runs.n, now->run[i].id));
         any |= of[i].changed;
     }
-    free(known);
     free_runs(l);
     l->runs = *now;
     l->of = of;

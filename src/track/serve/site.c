@@ -102,7 +102,7 @@ static int answer_page(struct site *s, const struct page *p, const char *text,
     const int len = (int)(have ? (size_t)(have - text) : strlen(text));
     const struct buf *old;
     int64_t version;
-    char *url;
+    AUTO_FREE char *url = NULL;
     int ret = 0;
 
     if (!l)
@@ -118,7 +118,6 @@ static int answer_page(struct site *s, const struct page *p, const char *text,
     old = have ? cache_find(&s->cache, url, have + strlen("&have=")) : NULL;
     if (ret == 0 && old)
         cache_delta(&a->body, old);
-    free(url);
     return ret;
 }
 

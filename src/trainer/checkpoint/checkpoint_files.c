@@ -80,20 +80,14 @@ int checkpoint_write(const struct checkpoint_copy *s, const char *folder,
     AUTO_FREE char *config = path_join(folder, checkpoint_parts[PART_CONFIG]);
     const float *const weights[BLOCKS] = { s->weights };
     const float *const moments[BLOCKS] = { NULL, s->m, s->v };
-    int ret = path_make(folder, e);
 
-    if (ret == 0)
-        ret = write_blocks(s, weights, model, e);
-    if (ret == 0)
-        ret = write_blocks(s, moments, optim, e);
-    if (ret == 0)
-        ret = store_write(config, config, s->config, strlen(s->config), true,
-                          NULL, e);
-    if (ret == 0)
-        ret = checkpoint_state_write(s->state, folder, e);
-    if (ret == 0)
-        ret = save_sync_folder(folder, e);
-    return ret;
+    if (path_make(folder, e) < 0 || write_blocks(s, weights, model, e) < 0 ||
+        write_blocks(s, moments, optim, e) < 0 ||
+        store_write(config, config, s->config, strlen(s->config), true, NULL,
+                    e) < 0 ||
+        checkpoint_state_write(s->state, folder, e) < 0)
+        return -1;
+    return save_sync_folder(folder, e);
 }
 
 /* ---- loading ---------------------------------------------------------- */
