@@ -268,16 +268,13 @@ int conf_put_int(struct conf *c, const char *key, int64_t value,
 int conf_set(struct conf *c, const char *assignment, struct err *e)
 {
     const char *equals = strchr(assignment, '=');
-    char *key;
-    int ret;
+    AUTO_FREE char *key = NULL;
 
     if (!equals || equals == assignment)
         return err_set(e, ERR_USAGE,
                        "--set expects section.key=value, not '%s'", assignment);
     key = xstrndup(assignment, (size_t)(equals - assignment));
-    ret = conf_put(c, key, equals + 1, "--set", e);
-    free(key);
-    return ret;
+    return conf_put(c, key, equals + 1, "--set", e);
 }
 
 int conf_fail(const struct conf *c, const char *key, struct err *e,

@@ -39,14 +39,12 @@ char *path_parent(const char *path)
 
 char *path_of_output(const char *output)
 {
-    char *target, *folder;
+    AUTO_FREE char *target = NULL;
 
     if (!output || strcmp(output, "-") == 0)
         return NULL;
     target = realpath(output, NULL);
-    folder = path_parent(target ? target : output);
-    free(target);
-    return folder;
+    return path_parent(target ? target : output);
 }
 
 const char *path_name(const char *path)
@@ -140,7 +138,7 @@ FILE *path_temp_file(struct err *e)
 char *path_cache(const char *program, const char *file)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *folder, *path = NULL;
+    AUTO_FREE char *folder = NULL;
 
     if (cache && cache[0] == '/')
         folder = path_join(cache, program);
@@ -148,10 +146,9 @@ char *path_cache(const char *program, const char *file)
         folder = xasprintf("%s/.cache/%s", home, program);
     else
         return NULL;
-    if (path_make(folder, ERR_IGNORED) == 0)
-        path = file ? path_join(folder, file) : xstrdup(folder);
-    free(folder);
-    return path;
+    if (path_make(folder, ERR_IGNORED) < 0)
+        return NULL;
+    return file ? path_join(folder, file) : xstrdup(folder);
 }
 
 void path_list_add(struct path_list *l, char *name)
@@ -500,7 +497,7 @@ int path_check_inside(const char *path, const char *folder, struct err *e)
     int ret = 0;
 
     for (size_t n = strlen(folder); ret == 0 && path[n];) {
-        char *part;
+        AUTO_FREE char *part = NULL;
 
         n += 1 + strcspn(path + n + 1, "/");
         part = xstrndup(path, n);
@@ -509,7 +506,6 @@ int path_check_inside(const char *path, const char *folder, struct err *e)
                           "%s is a link that leaves %s; nothing is written "
                           "there",
                           part, folder);
-        free(part);
     }
     return ret;
 }
@@ -538,7 +534,7 @@ static int enter_all(int fd, const char *path, size_t n, size_t end,
 {
     while (fd >= 0 && n + 1 < end) {
         const size_t from = n + 1;
-        char *part, *at;
+        AUTO_FREE char *part = NULL, *at = NULL;
 
         n = from + strcspn(path + from, "/");
         part = xstrndup(path + from, n - from);
@@ -549,7 +545,6 @@ static int enter_all(int fd, const char *path, size_t n, size_t end,
         } else if (*part) {
             fd = enter(fd, part, at, e);
         }
-        FREE(part, at);
     }
     return fd;
 }

@@ -102,7 +102,7 @@ void utf8_visible(struct buf *b, const char *s)
 void utf8_visible_lines(struct buf *b, const char *s, size_t n)
 {
     for (size_t from = 0, to; from < n; from = to + 1) {
-        char *word;
+        AUTO_FREE char *word = NULL;
 
         for (to = from; to < n && !strchr("\t\n", s[to]);) /* also at NUL */
             to++;
@@ -110,7 +110,6 @@ void utf8_visible_lines(struct buf *b, const char *s, size_t n)
         utf8_visible(b, word);
         if (to < n)
             buf_char(b, s[to] ? s[to] : ' ');
-        free(word);
     }
 }
 

@@ -307,7 +307,7 @@ void table_csv_text(struct buf *b, const char *s)
 void table_csv_safe(struct buf *b, const char *s)
 {
     double x;
-    char *quoted;
+    AUTO_FREE char *quoted = NULL;
 
     if (!*s || !strchr("=+-@\t\r\n", *s) || num_real(s, &x)) {
         table_csv_text(b, s);
@@ -315,7 +315,6 @@ void table_csv_safe(struct buf *b, const char *s)
     }
     quoted = xasprintf("'%s", s);
     table_csv_text(b, quoted);
-    free(quoted);
 }
 
 /* A cell for programs, without quoting; a spread has four parts, other cells

@@ -210,12 +210,10 @@ static void source(struct provenance *c)
         "--porcelain",  NULL
     };
     struct point_queue *q = c->queue;
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
-    if (!git(c, &b, 4096, head)) {
-        buf_clear(&b);
+    if (!git(c, &b, 4096, head))
         return;
-    }
     add_tag(q, "mlflow.source.git.commit", b.s);
     if (git(c, &b, 4096, branch))
         add_tag(q, "mlflow.source.git.branch", b.s);
@@ -234,7 +232,6 @@ static void source(struct provenance *c)
         if (git(c, &b, DIFF_MAX, changes) && b.len)
             keep_diff(c, &b);
     }
-    buf_clear(&b);
 }
 
 static void *find_out(void *arg)

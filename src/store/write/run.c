@@ -234,35 +234,27 @@ static void clear_temps(const struct run *r)
 
 static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
 {
-    struct runs runs = { 0 };
-    char *word = xstrdup(c->resume);
-    int ret = runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e);
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO_FREE char *word = xstrdup(c->resume);
+    int ret;
 
-    free(word);
-    if (ret < 0)
+    if (runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e) < 0)
         return -1;
-    if (runs.n != 1) {
-        ret = err_set(e, ERR_USAGE, "%zu runs are named %s; resume by id",
-                      runs.n, c->resume);
-        goto out;
-    }
+    if (runs.n != 1)
+        return err_set(e, ERR_USAGE, "%zu runs are named %s; resume by id",
+                       runs.n, c->resume);
     r->folder = xstrdup(runs.run[0].folder);
-    ret = meta_load(&r->meta, &r->mem, r->folder, PATH_NO_LINKS, e);
-    if (ret < 0)
-        goto out;
+    if (meta_load(&r->meta, &r->mem, r->folder, PATH_NO_LINKS, e) < 0)
+        return -1;
     meta_place(&r->meta, &r->mem, r->folder);
     if (!r->meta.name)
         r->meta.name = arena_strdup(&r->mem, runs.run[0].name);
-    ret = take_over(r, c, e);
-    if (ret < 0)
-        goto out;
+    if (take_over(r, c, e) < 0)
+        return -1;
     r->meta.status = RUN_RUNNING;
     r->meta.end_ms = 0;
     ret = new_run_folders(r->folder, e);
     clear_temps(r);
-
-out:
-    runs_free(&runs);
     return ret;
 }
 
@@ -540,7 +532,7 @@ static int create_file(const char *path, struct err *e)
 
 int claimed_run_id(const char *path, bool create, char **id, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     struct err why = { 0 };
     int ret = -1;
 
@@ -562,7 +554,6 @@ int claimed_run_id(const char *path, bool create, char **id, struct err *e)
         if (text.len)
             clock_pause(0.02);
     }
-    buf_clear(&text);
     if (ret == 0)
         return err_set(e, ERR_INPUT, "%s does not hold the id of a run", path);
     *e = why;

@@ -226,11 +226,10 @@ static void write_series(struct writer *w, struct series_file *f)
         return;
     ret = path_pin(&pin, f->path, w->conf.run, &e);
     if (ret == 0) {
-        char *temp = path_join(w->conf.run, STORE_OWN "/metric");
+        AUTO_FREE char *temp = path_join(w->conf.run, STORE_OWN "/metric");
 
         ret = metric_append(pin.name, temp, f->point + f->done, f->n - f->done,
                             &done, &e);
-        free(temp);
         f->done += done;
         w->held -= done;
     }
