@@ -445,12 +445,12 @@ static int open_outputs(struct gatherer *s, struct err *e)
 
 static int gather_main(int argc, char **argv, struct err *e)
 {
+    AUTO(gatherer_clear)
     struct gatherer s = { .raw = BUF_INIT,
                           .paragraph = BUF_INIT,
                           .kept = BUF_INIT,
                           .line = BUF_INIT };
     char text[NUM_TEXT], held[NUM_TEXT];
-    int ret = -1;
 
     if (argc)
         return err_set(e, ERR_USAGE,
@@ -463,22 +463,15 @@ static int gather_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "--val expects a share below 1, not %g",
                        val);
     if (path_make(folder, e) < 0 || open_outputs(&s, e) < 0)
-        goto out;
+        return -1;
     confine(&folder, 1, false);
-    if (gather(&s, e) < 0)
-        goto out;
-    if (save_commit(&s.train, e) < 0 || save_commit(&s.val, e) < 0)
-        goto out;
-    if (print_stats(s.stats, e) < 0)
-        goto out;
+    if (gather(&s, e) < 0 || save_commit(&s.train, e) < 0 ||
+        save_commit(&s.val, e) < 0 || print_stats(s.stats, e) < 0)
+        return -1;
     log_info("%s of text in %s/train.jsonl, %s in %s/val.jsonl",
              num_bytes(text, (double)(s.total - s.held_out)), folder,
              num_bytes(held, (double)s.held_out), folder);
-    ret = 0;
-
-out:
-    gatherer_clear(&s);
-    return ret;
+    return 0;
 }
 
 const struct cmd cmd_gather = {

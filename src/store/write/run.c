@@ -344,15 +344,12 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     struct writer_conf conf = { .queue = &r->queue,
                                 .may_write = may_write,
                                 .arg = r };
-    int ret;
 
     *out = NULL;
     r->held = -1;
     pthread_mutex_init(&r->lock, NULL);
-    ret = c->resume ? begin_again(r, c, e) : begin_new(r, c, e);
-    if (ret < 0)
-        goto fail;
-    if (meta_save(&r->meta, r->folder, true, e) < 0 || appear(r, e) < 0 ||
+    if ((c->resume ? begin_again(r, c, e) : begin_new(r, c, e)) < 0 ||
+        meta_save(&r->meta, r->folder, true, e) < 0 || appear(r, e) < 0 ||
         open_events(r, c, &conf.events, e) < 0 || start_beats(r, e) < 0)
         goto fail;
     conf.run = r->folder;
