@@ -278,13 +278,12 @@ static int check_kind(const char *name, const char *coding, const char *data,
  * compressed, to verify its checksums. */
 static int check_content(const char *path, const char *name, struct err *e)
 {
+    AUTO_FREE char *buf = xmalloc(1 << 18);
     struct source *s;
-    AUTO_FREE char *buf = NULL;
     ssize_t got;
 
     if (source_open(&s, path, -1, NULL, e) < 0)
         return -1;
-    buf = xmalloc(1 << 18);
     got = source_read(s, buf, 1 << 18, e);
     if (got >= 0 && check_kind(name, source_coding(s), buf, (size_t)got, e) < 0)
         got = -1;

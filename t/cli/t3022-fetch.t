@@ -244,10 +244,6 @@ $encode_long "$at/hold/long.jsonl" >table 2>err &&
 ok $? "a stream of plain text that was killed asks only for the rest"
 gdata dedup -q "$at/plain/d1.json.gz" >uniq 2>err && test "$(wc -l <uniq)" = 30000
 ok $? "dedup reads a URL"
-: >www/x.parquet
-gdata dedup -q "$at/plain/x.parquet" >uniq 2>err
-test $? = 2 && grep -q "save the file with gdata fetch" err
-ok $? "Parquet at a URL is refused"
 
 # names, and a mirror in the place of the original
 mkdir -p www; printf 'not it' >www/input.txt

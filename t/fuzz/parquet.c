@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
     log_setup("fuzz", LOG_ERROR);
     for (int lines = 0; lines < 2; lines++, row = 0) {
-        if (corpus_parquet_open(&p, path, "text", lines, NULL, &e) < 0)
+        if (corpus_parquet_open(&p, path, NULL, "text", lines, NULL, &e) < 0)
             continue;
         while (row < 1 << 16 && corpus_parquet_next(p, row, &b, &e) > 0) {
             for (size_t i = 0; i < b.n; i++) {

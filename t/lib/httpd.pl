@@ -12,10 +12,15 @@
 #   /once/F       closes after 1000 bytes, the first time
 #   /changing/F   as /once/, and the ETag is another one each time
 #   /flaky/F      503 twice, then as /plain/
+#   /tired/F      503 the 40th time
 #   /busy/F       503 with Retry-After: 1000
 #   /gone/F       404
 #   /wrong/F      sends another range than was asked for
 #   /bare/F       does not say which range it sends
+#   /less/F       sends at most 1000 bytes of a range, and says so
+#   /more/F       sends a byte more than the range that it names
+#   /unknown/F    does not say how large a file is of which it sends a range
+#   /growing/F    without an ETag, and a byte longer each time
 #   /shrunk/F     closes after 1000 bytes, then has no more than 500
 #   /none/F       204
 #   /hold/F       sends one half, and the other after the pipe F.go was written,
@@ -72,7 +77,7 @@ sub serve {
     return answer($client, '503 Busy', "Retry-After: 1000\r\n", 'busy')
         if $how eq 'busy';
     return answer($client, '503 Busy', '', 'busy')
-        if $how eq 'flaky' && $times <= 2;
+        if ($how eq 'flaky' && $times <= 2) || ($how eq 'tired' && $times == 40);
     my $file = "$folder/$name";
     return answer($client, '204 No Content', '', '') if $how eq 'none';
     return answer($client, '404 Not Found', '', "no such file\n")
@@ -85,23 +90,27 @@ sub serve {
     my $data = <$in>;
     close $in;
     my $size;
+    $data .= 'x' x $times if $how eq 'growing';
     $data = substr $data, 0, 500 if $how eq 'shrunk' && $times > 1;
     $size = length $data;
     my $tag = $how eq 'changing' ? "\"v$times\"" : '"v1"';
-    my $headers = $how eq 'norange' ? '' : "ETag: $tag\r\n";
+    my $headers = $how =~ /^(norange|growing)$/ ? '' : "ETag: $tag\r\n";
     my $status = '200 OK';
     my $if = $header{'if-range'} // $tag;
     if ($how ne 'norange' && $if eq $tag &&
-        ($header{range} // '') =~ /^bytes=(\d+)-/) {
+        ($header{range} // '') =~ /^bytes=(\d+)-(\d*)$/) {
         my $from = $1;
+        my $end = $2 ne '' && $2 < $size ? $2 + 1 : $size;
+        $end = $from + 1000 if $how eq 'less' && $end > $from + 1000;
         return answer($client, '416 No Range',
                       "Content-Range: bytes */$size\r\n", '')
             if $from >= $size;
         $from += 5 if $how eq 'wrong';
         $status = '206 Partial';
-        $headers .= sprintf "Content-Range: bytes %d-%d/%d\r\n", $from,
-            $size - 1, $size unless $how eq 'bare';
-        $data = substr $data, $from;
+        $headers .= sprintf "Content-Range: bytes %d-%d/%s\r\n", $from,
+            $end - 1, $how eq 'unknown' ? '*' : $size unless $how eq 'bare';
+        $data = substr $data, $from, $end - $from;
+        $data .= 'x' if $how eq 'more';
     }
     $headers .= 'Content-Length: ' . length($data) . "\r\n";
     if ($how eq 'hold' && $times == 1) {

@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	%D%/commands.sh \
 	%D%/fixtures.sh \
 	%D%/httpd.pl \
+	%D%/parquet.pl \
 	%D%/power_cut.pl \
 	%D%/run_facts.pl \
 	%D%/server.pl \

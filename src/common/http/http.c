@@ -148,6 +148,12 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
     return n;
 }
 
+/* Is a part of the file asked for? */
+static bool is_part(const struct http_transfer *t)
+{
+    return t->call->from + t->done > 0 || t->call->count > 0;
+}
+
 /*
  * The version of the file: a strong ETag, or else the date.  It must be the one
  * that the part we already have is from.
@@ -157,10 +163,11 @@ static void compare_tags(struct http_transfer *t)
     const char *had = t->done ? t->reply->tag : t->call->tag;
     const char *tag = t->etag && t->etag[0] == '"' ? t->etag : t->date;
 
-    if (t->call->from + t->done > 0)
+    if (is_part(t))
         t->changed = had && tag && *tag && strcmp(had, tag) != 0;
-    free(t->reply->tag);
-    t->reply->tag = tag && *tag ? xstrdup(tag) : NULL;
+    if (t->call->whole && t->reply->status == 206)
+        t->changed |= t->reply->size >= 0 && t->reply->size != t->call->whole;
+    xreplace(&t->reply->tag, tag && *tag ? tag : NULL);
 }
 
 /* On the first piece of a body: is it the file, and from which byte on? */
@@ -176,8 +183,10 @@ static void judge(struct http_transfer *t)
         compare_tags(t);
     libcurl()->easy_getinfo(t->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T,
                             &length);
-    t->range_wrong =
-        t->reply->status == 206 && t->first != t->call->from + t->done;
+    t->range_wrong = t->reply->status == 206
+                         ? t->first != t->call->from + t->done ||
+                               (t->call->count && t->reply->size < 0)
+                         : t->body_counts && t->call->count;
     if (t->reply->status == 206 || !t->body_counts)
         return;
     t->reply->size = length;
@@ -193,6 +202,8 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
     (void)one;
     if (!t->judged)
         judge(t);
+    if (t->body_counts && t->call->count)
+        t->range_wrong |= (int64_t)n > t->call->count - t->done;
     if (t->body_counts && (t->range_wrong || t->changed))
         return 0;
     if (t->skip) {
@@ -337,7 +348,7 @@ static struct curl_slist *make_headers(const struct http_transfer *t)
 
     for (; h && *h; h++)
         list = libcurl()->slist_append(list, *h);
-    if (t->call->from + t->done > 0 && tag) {
+    if (is_part(t) && tag) {
         AUTO_FREE char *line = xasprintf("If-Range: %s", tag);
 
         list = libcurl()->slist_append(list, line);
@@ -351,7 +362,7 @@ static CURLcode try_once(struct http *h, struct http_transfer *t)
     libcurl_set_fn *const set = libcurl()->easy_setopt;
     struct curl_slist *headers;
     int64_t from;
-    char range[32];
+    char range[64];
     CURL *c = h->curl;
     CURLcode code;
 
@@ -386,10 +397,13 @@ static CURLcode try_once(struct http *h, struct http_transfer *t)
      * if that was because of the request */
     if (t->call->once)
         set(c, CURLOPT_FRESH_CONNECT, 1L);
-    if (from > 0) {
+    if (t->call->count)
+        snprintf(range, sizeof range, "%lld-%lld", (long long)from,
+                 (long long)(t->call->from + t->call->count - 1));
+    else
         snprintf(range, sizeof range, "%lld-", (long long)from);
+    if (is_part(t))
         set(c, CURLOPT_RANGE, range);
-    }
     code = libcurl()->easy_perform(c);
     libcurl()->slist_free_all(headers);
     if (!t->judged)
@@ -454,14 +468,13 @@ static void describe_status(const struct http_transfer *t, struct err *e)
     if (t->call->stay && t->reply->status / 100 == 3)
         libcurl()->easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &to);
     if (to) {
-        struct buf b = BUF_INIT;
+        AUTO(buf_clear) struct buf b = BUF_INIT;
 
         secret_mask(&b, to);
         err_set(e, ERR_REMOTE,
                 "%s: the server redirects to %s; if you trust it, use that "
                 "address",
                 t->shown, b.s);
-        buf_clear(&b);
         return;
     }
     err_set(e, ERR_REMOTE, "%s: the server answered %ld%s%.*s", t->shown,
@@ -508,7 +521,8 @@ static enum outcome after(const struct http_transfer *t, CURLcode code,
     const struct http_call *call = t->call;
     struct http_reply *r = t->reply;
 
-    if (r->stopped)
+    if (r->stopped ||
+        (call->count && t->done == call->count && !t->range_wrong))
         return DONE;
     if (code == CURLE_ABORTED_BY_CALLBACK) {
         err_set(e, ERR_INTERRUPTED, "%s: interrupted", t->shown);
@@ -520,7 +534,9 @@ static enum outcome after(const struct http_transfer *t, CURLcode code,
                 t->too_long ? "the reply is too long"
                 : t->changed
                     ? "the file changed during the download; start again"
-                    : "the server sent another range than asked for");
+                : call->count ? "the server does not send parts of a file as "
+                                "asked; save the file with gdata fetch first"
+                              : "the server sent another range than asked for");
         return FAILED;
     }
     if (r->status == 416 && call->from + t->done > 0) {
@@ -532,6 +548,8 @@ static enum outcome after(const struct http_transfer *t, CURLcode code,
                 t->shown);
         return FAILED;
     }
+    if (code == CURLE_OK && call->count && r->status == 206)
+        code = CURLE_PARTIAL_FILE; /* fewer bytes than were asked for */
     if (code != CURLE_OK) {
         err_set(e, ERR_REMOTE, "%s: %s", t->shown,
                 t->error[0] ? t->error : libcurl()->easy_strerror(code));
@@ -606,14 +624,13 @@ int http_do(struct http *h, const struct http_call *call,
             struct http_reply *reply, struct err *e)
 {
     struct http_transfer t = { .call = call, .reply = reply, .curl = h->curl };
-    struct buf shown = BUF_INIT;
+    AUTO(buf_clear) struct buf shown = BUF_INIT;
     int ret;
 
     secret_mask(&shown, call->url);
     t.shown = shown.s;
     http_reply_clear(reply);
     ret = run_tries(h, &t, e);
-    buf_clear(&shown);
     FREE(t.etag, t.date);
     return ret;
 }

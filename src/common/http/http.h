@@ -40,7 +40,8 @@
  * by piece.  If a try with a sink breaks off, the next one requests only the
  * rest, and if the server does not support ranges, what was delivered before is
  * skipped, so a sink sees each byte once.  It returns false to stop the
- * transfer: http_do() then succeeds with r.stopped set.
+ * transfer: http_do() then succeeds with r.stopped set.  With `count`, a server
+ * that sends another range, or the whole file, is a failure.
  *
  * 0 is a final status of 2xx.  Anything else is ERR_REMOTE, with the status
  * and the beginning of the body in the text; if a signal (sig.h) or `cancel`
@@ -78,7 +79,9 @@ struct http_call {
     double secs;     /* for a try, in place of the handle's; less
                                  * than 0: no limit */
     int64_t from;    /* skip this many bytes of the file */
-    const char *tag; /* only if its tag is still this one */
+    int64_t count;   /* then get this many, to the sink; 0: the rest */
+    const char *tag; /* only if its tag is still this one, */
+    int64_t whole;   /* and its size this one; 0: any */
     http_sink_fn *sink;
     void *arg;
     size_t max; /* bytes of r.body; 0: 64 MiB */

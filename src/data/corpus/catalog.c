@@ -104,8 +104,8 @@ static int refuse_name(const char *name, struct err *e)
     for (int i = 0; i < ROWS; i++)
         if (i == 0 || strcmp(subsets[i].corpus, subsets[i - 1].corpus) != 0)
             buf_printf(&all, "%s%s", i ? ", " : "", subsets[i].corpus);
-    err_set(e, ERR_USAGE, "'%s' is neither a URL nor known (%s)", name, all.s);
-    return -1;
+    return err_set(e, ERR_USAGE, "'%s' is neither a URL nor known (%s)", name,
+                   all.s);
 }
 
 /* The length of a mirror without the slashes at its end. */

@@ -13,7 +13,6 @@
 #include "common/mem.h"
 #include "data/corpus/corpus_files.h"
 #include "data/corpus/corpus_parquet.h"
-#include "data/corpus/source/download.h"
 #include "data/token/pretokenize.h"
 
 /* The length of the complete lines of a block. */
@@ -273,11 +272,14 @@ static int feed_stream(struct corpus *c, bool json, struct err *e)
 static int feed_parquet(struct corpus *c, struct err *e)
 {
     const char *name = c->files.list.name[c->at.file];
+    struct http_conf http =
+        c->conf.http ? *c->conf.http : (struct http_conf){ 0 };
     struct corpus_parquet *p;
     int got;
 
-    if (corpus_parquet_open(&p, name, c->field, c->conf.keep_lines, c->where,
-                            e) < 0)
+    http.cancel = &c->stop;
+    if (corpus_parquet_open(&p, name, &http, c->field, c->conf.keep_lines,
+                            c->where, e) < 0)
         return -1;
     do {
         struct corpus_block *b = corpus_take_block(c);
@@ -324,11 +326,6 @@ static int feed_file(struct corpus *c, struct err *e)
     pthread_mutex_lock(&c->lock);
     c->stats.files++;
     pthread_mutex_unlock(&c->lock);
-    if (f == CORPUS_PARQUET && download_is_url(name))
-        return err_set(e, ERR_USAGE,
-                       "%s: Parquet is read from its end; save the file with "
-                       "gdata fetch first",
-                       name);
     if (f == CORPUS_PARQUET)
         return feed_parquet(c, e);
     if (source_open(&c->source, name, c->wake, c->conf.http, e) < 0)

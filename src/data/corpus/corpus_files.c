@@ -208,15 +208,16 @@ int corpus_files_last(char *const *path, size_t n, const char *option,
                       struct err *e)
 {
     struct corpus_files f;
-    int ret = corpus_files_find(&f, path, n, e);
 
-    if (ret == 0 && f.total < 0)
-        ret = err_set(e, ERR_USAGE,
-                      "%s reads its input several times, so it takes files and "
-                      "folders, but no pipes, URLs or standard input",
-                      option);
+    if (corpus_files_find(&f, path, n, e) < 0)
+        return -1;
     path_list_clear(&f.list);
-    return ret;
+    return f.total >= 0
+               ? 0
+               : err_set(e, ERR_USAGE,
+                         "%s reads its input several times, so it takes files "
+                         "and folders, but no pipes, URLs or standard input",
+                         option);
 }
 
 /* clang-format off */

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "data/corpus/corpus.h"
@@ -37,7 +38,8 @@ struct corpus {
     struct corpus_block *idle[BLOCKS_MAX];
     size_t idle_n, made, limit; /* blocks: idle, allocated, allowed */
     int wake; /* an eventfd: readable when the thread must stop */
-    bool stop, ended, failed;
+    atomic_bool stop;
+    bool ended, failed;
     int finding; /* blocks whose documents are being counted */
     struct err why;
     struct corpus_stats stats;

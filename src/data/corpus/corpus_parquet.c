@@ -26,6 +26,7 @@ struct field_column {
 };
 
 struct corpus_parquet {
+    struct parquet_file *file;
     struct parquet *text;
     bool keep_lines;
     struct field_column *column; /* of the filter, and of the lines */
@@ -61,14 +62,13 @@ static bool is_supported(const struct parquet_leaf *t)
 }
 
 /* Open a reader of a column. */
-static int add_column(struct corpus_parquet *f, const char *path,
-                      const struct parquet_leaf *t, bool is_named,
-                      struct err *e)
+static int add_column(struct corpus_parquet *f, const struct parquet_leaf *t,
+                      bool is_named, struct err *e)
 {
     const struct parquet_column *all = parquet_column(f->text);
     struct field_column *c = &f->column[f->n];
 
-    if (parquet_open(&c->p, path, t->name, e) < 0)
+    if (parquet_open(&c->p, f->file, t->name, e) < 0)
         return -1;
     c->of = t;
     c->is_unsigned = t->converted >= UINT_8 && t->converted <= UINT_64;
@@ -84,7 +84,7 @@ static int add_columns(struct corpus_parquet *f, const char *path,
 {
     const struct parquet_column *all = parquet_column(f->text);
     const struct where *w = f->row.where;
-    struct buf omitted = BUF_INIT;
+    AUTO(buf_clear) struct buf omitted = BUF_INIT;
     int ret = 0;
 
     f->column = xcalloc(all->n_all, sizeof *f->column);
@@ -99,7 +99,7 @@ static int add_columns(struct corpus_parquet *f, const char *path,
                           "truth values, and \"%s\" is none",
                           path, t->name);
         else if (named || (f->keep_lines && (good || (int)i == all->leaf)))
-            ret = add_column(f, path, t, named, e);
+            ret = add_column(f, t, named, e);
         else if (f->keep_lines)
             buf_printf(&omitted, "%s%s", omitted.len > 0 ? ", " : "", t->name);
     }
@@ -107,34 +107,33 @@ static int add_columns(struct corpus_parquet *f, const char *path,
         log_warn("%s: these columns are left out, because they are lists of "
                  "lists or of structures, or have neither text nor numbers: %s",
                  path, omitted.s);
-    buf_clear(&omitted);
     return ret;
 }
 
 /* Open the first column that there is of names separated by '|'. */
-static int open_any(struct parquet **p, const char *path, const char *names,
-                    struct err *e)
+static int open_any(struct corpus_parquet *f, const char *names, struct err *e)
 {
     const size_t n = strcspn(names, "|");
-    char *name = xstrndup(names, n);
-    const int ret = parquet_open(p, path, name, e);
+    AUTO_FREE char *name = xstrndup(names, n);
+    const int ret = parquet_open(&f->text, f->file, name, e);
 
-    free(name);
-    return ret == 0 || !names[n] ? ret : open_any(p, path, names + n + 1, e);
+    return ret == 0 || !names[n] ? ret : open_any(f, names + n + 1, e);
 }
 
 int corpus_parquet_open(struct corpus_parquet **out, const char *path,
-                        const char *column, bool keep_lines, struct where *w,
-                        struct err *e)
+                        const struct http_conf *http, const char *column,
+                        bool keep_lines, struct where *w, struct err *e)
 {
     struct corpus_parquet *f = xcalloc(1, sizeof *f);
-    int ret = column ? open_any(&f->text, path, column, e)
-                     : parquet_open(&f->text, path, NULL, e);
+    int ret = parquet_file_open(&f->file, path, http, e);
     const struct parquet_column *text;
 
     f->keep_lines = keep_lines;
     f->lines = BUF_INIT;
     f->row.where = w;
+    if (ret == 0)
+        ret = column ? open_any(f, column, e)
+                     : parquet_open(&f->text, f->file, NULL, e);
     text = ret == 0 && column ? parquet_column(f->text) : NULL;
     if (text && (text->all[text->leaf].type != PARQUET_BYTES ||
                  text->all[text->leaf].list))
@@ -158,6 +157,7 @@ void corpus_parquet_close(struct corpus_parquet *f)
     where_row_clear(&f->row);
     buf_clear(&f->lines);
     parquet_close(f->text);
+    parquet_file_close(f->file);
     free(f);
 }
 
@@ -245,10 +245,9 @@ static const char *enter_objects(struct emit *o, const char *before,
     for (before += same; (before = strchr(before, '.')); before++)
         emit_object_end(o);
     for (column += same; (dot = strchr(column, '.')); column = dot + 1) {
-        char *name = xstrndup(column, (size_t)(dot - column));
+        AUTO_FREE char *name = xstrndup(column, (size_t)(dot - column));
 
         emit_object(o, name);
-        free(name);
     }
     return column;
 }
@@ -321,7 +320,7 @@ int corpus_parquet_lines(struct buf *out, const char *path, struct err *e)
     struct corpus_parquet *f;
     int got;
 
-    if (corpus_parquet_open(&f, path, NULL, true, NULL, e) < 0)
+    if (corpus_parquet_open(&f, path, NULL, NULL, true, NULL, e) < 0)
         return -1;
     got = f->n > 0;
     for (int64_t row = 0; got > 0; row++) {

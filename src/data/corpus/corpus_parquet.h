@@ -8,7 +8,7 @@
 /*
  * corpus_parquet - the rows of a Parquet file as documents
  *
- *      if (corpus_parquet_open(&p, path, column, keep_lines, where, e) < 0)
+ *      if (corpus_parquet_open(&p, path, http, column, lines, where, e) < 0)
  *          return -1;
  *      while ((got = corpus_parquet_next(p, row, block, e)) > 0)
  *          row += block->n + block->left_out;
@@ -28,8 +28,8 @@ struct corpus_parquet;
 struct where;
 
 int corpus_parquet_open(struct corpus_parquet **, const char *path,
-                        const char *column, bool keep_lines, struct where *,
-                        struct err *);
+                        const struct http_conf *, const char *column,
+                        bool keep_lines, struct where *, struct err *);
 int corpus_parquet_next(struct corpus_parquet *, int64_t row,
                         struct corpus_block *, struct err *);
 void corpus_parquet_close(struct corpus_parquet *);

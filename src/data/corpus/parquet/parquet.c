@@ -15,6 +15,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "data/corpus/parquet/thrift.h"
+#include "data/corpus/source/download.h"
 
 /* ---- pages --------------------------------------------------------------- */
 
@@ -95,6 +96,120 @@ static uint8_t *page_bytes(const struct page *g, const uint8_t *at,
     return out;
 }
 
+/* ---- files --------------------------------------------------------------- */
+
+struct parquet_file {
+    const char *path;
+    size_t size;
+    const uint8_t *map; /* NULL: the file is on a server, */
+    struct http *http;
+    char *tag;     /* where it must keep this tag, */
+    uint8_t *tail; /* and this is its end, with the footer */
+    size_t tail_n;
+};
+
+static bool append(void *arg, const void *data, size_t n)
+{
+    uint8_t **to = arg;
+
+    memcpy(*to, data, n); /* no more comes than was asked for */
+    *to += n;
+    return true;
+}
+
+/* Download n bytes.  The first time, the size and the tag become known. */
+static int download(struct parquet_file *f, int64_t from, uint8_t *to, size_t n,
+                    struct err *e)
+{
+    AUTO(http_reply_clear) struct http_reply reply = HTTP_REPLY_INIT;
+    const struct http_call call = { .url = f->path,
+                                    .from = from,
+                                    .count = (int64_t)n,
+                                    .tag = f->tag,
+                                    .whole = (int64_t)f->size,
+                                    .sink = append,
+                                    .arg = &to };
+    const int ret = n > 0 ? download_call(f->http, &call, &reply, e) : 0;
+
+    if (ret == 0 && f->size == 0) {
+        f->size = (size_t)reply.size;
+        f->tag = reply.tag ? xstrdup(reply.tag) : NULL;
+    }
+    return ret;
+}
+
+/* Download the last n bytes. */
+static int download_tail(struct parquet_file *f, size_t n, struct err *e)
+{
+    free(f->tail);
+    f->tail = mem_alloc(n + 1, 1, "the footer of Parquet", e);
+    f->tail_n = n;
+    return f->tail ? download(f, (int64_t)(f->size - n), f->tail, n, e) : -1;
+}
+
+/* Download the end of the file, and more of it if the footer is longer. */
+static int open_url(struct parquet_file *f, const struct http_conf *conf,
+                    uint8_t first[4], struct err *e)
+{
+    enum { TAIL = 64 << 10 };
+    struct http_conf http = conf ? *conf : (struct http_conf){ 0 };
+    uint32_t n;
+
+    http.name_tries = DOWNLOAD_NAME_TRIES;
+    f->http = http_open(&http, e);
+    if (!f->http || download(f, 0, first, 4, e) < 0 ||
+        download_tail(f, f->size < TAIL ? f->size : TAIL, e) < 0)
+        return -1;
+    if (f->tail_n < TAIL)
+        return 0;
+    memcpy(&n, f->tail + TAIL - 8, sizeof n);
+    return n <= TAIL - 8 || n > f->size - 12 ? 0 : download_tail(f, n + 8ul, e);
+}
+
+static int open_map(struct parquet_file *f, uint8_t first[4], struct err *e)
+{
+    struct stat st = { 0 };
+    void *map;
+
+    if (path_map(&map, &st, path_open(f->path, PATH_FOLLOW_LINKS, e), f->path,
+                 e) < 0)
+        return -1;
+    f->map = map;
+    f->size = (size_t)st.st_size;
+    if (f->size >= 4)
+        memcpy(first, f->map, 4);
+    return 0;
+}
+
+int parquet_file_open(struct parquet_file **out, const char *path,
+                      const struct http_conf *http, struct err *e)
+{
+    struct parquet_file *f = xcalloc(1, sizeof *f);
+    uint8_t first[4] = "";
+    int ret;
+
+    f->path = path;
+    ret = download_is_url(path) ? open_url(f, http, first, e)
+                                : open_map(f, first, e);
+    if (ret == 0 && (f->size < 12 || memcmp(first, "PAR", 3) != 0))
+        ret = err_set(e, ERR_INPUT, "%s: this is not a Parquet file", path);
+    if (ret == 0)
+        *out = f;
+    else
+        parquet_file_close(f);
+    return ret;
+}
+
+void parquet_file_close(struct parquet_file *f)
+{
+    if (!f)
+        return;
+    if (f->map)
+        munmap((void *)(uintptr_t)f->map, f->size);
+    http_close(f->http);
+    FREE(f->tag, f->tail, f);
+}
+
 /* ---- values -------------------------------------------------------------- */
 
 enum parquet_encoding {
@@ -108,13 +223,13 @@ enum parquet_encoding {
 };
 
 struct parquet {
-    const uint8_t *map;
-    size_t size;
+    struct parquet_file *file;
     char *name;
     struct parquet_column column;
 
     size_t next_group;
-    const uint8_t *at, *end; /* in the current column chunk */
+    const uint8_t *at, *end; /* in the current column chunk, */
+    uint8_t *chunk;          /* which this is, if it was downloaded */
     int64_t left;            /* values of it that were not read yet */
     int64_t codec;
     uint8_t *dict_data, *page_data;
@@ -125,26 +240,21 @@ struct parquet {
     int64_t row; /* of value_at */
 };
 
-int parquet_open(struct parquet **out, const char *path, const char *column,
-                 struct err *e)
+int parquet_open(struct parquet **out, struct parquet_file *f,
+                 const char *column, struct err *e)
 {
     struct parquet *p = xcalloc(1, sizeof *p);
-    const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
-    struct stat st = { 0 };
-    void *map;
-    int ret = path_map(&map, &st, fd, path, e);
 
-    p->map = map;
-    p->size = (size_t)st.st_size;
+    p->file = f;
     p->name = column ? xstrdup(column) : NULL;
     p->column.name = p->name;
-    if (ret == 0 && parquet_footer(&p->column, p->map, p->size, e) < 0)
-        ret = err_wrap(e, "%s", path);
-    if (ret == 0)
-        *out = p;
-    else
+    if (parquet_footer(&p->column, f->map ? f->map : f->tail,
+                       f->map ? f->size : f->tail_n, e) < 0) {
         parquet_close(p);
-    return ret;
+        return err_wrap(e, "%s", f->path);
+    }
+    *out = p;
+    return 0;
 }
 
 const struct parquet_column *parquet_column(const struct parquet *p)
@@ -156,11 +266,9 @@ void parquet_close(struct parquet *p)
 {
     if (!p)
         return;
-    if (p->map)
-        munmap((void *)(uintptr_t)p->map, p->size);
     parquet_column_clear(&p->column);
-    FREE(p->name, p->dict_data, p->page_data, p->joined, p->dict, p->value,
-         p->first, p);
+    FREE(p->name, p->chunk, p->dict_data, p->page_data, p->joined, p->dict,
+         p->value, p->first, p);
 }
 
 static const struct parquet_leaf *leaf_of(const struct parquet *p)
@@ -210,7 +318,7 @@ static int read_dictionary(struct parquet *p, const struct page *g,
 static bool look_up(const struct parquet *p, const uint8_t *at,
                     const uint8_t *end, struct parquet_string *out, size_t n)
 {
-    uint32_t *index = xcalloc(n, sizeof *index);
+    AUTO_FREE uint32_t *index = xcalloc(n, sizeof *index);
     bool good =
         n == 0 || (at < end && parquet_hybrid(at + 1, end, *at, index, n));
 
@@ -219,7 +327,6 @@ static bool look_up(const struct parquet *p, const uint8_t *at,
         if (good)
             out[i] = p->dict[index[i]];
     }
-    free(index);
     return good;
 }
 
@@ -352,10 +459,9 @@ static int read_data(struct parquet *p, const struct page *g, struct err *e)
     static const char what[] = "a page of Parquet";
     const struct parquet_leaf *leaf = leaf_of(p);
     const size_t all = (size_t)g->values;
-    uint32_t *there, *again;
+    AUTO_FREE uint32_t *there = NULL, *again = NULL;
     const uint8_t *at, *end;
     int64_t n;
-    int ret = -1;
 
     FREE(p->page_data, p->joined, p->value, p->first);
     p->joined = NULL;
@@ -367,28 +473,22 @@ static int read_data(struct parquet *p, const struct page *g, struct err *e)
     p->value = mem_alloc(all, sizeof *p->value, what, e);
     p->first = mem_alloc(leaf->list ? all + 1 : 1, sizeof *p->first, what, e);
     if (!p->page_data || !there || !again || !p->value || !p->first)
-        goto out;
+        return -1;
     at = p->page_data;
     end = at + g->size;
     n = read_levels(p, g, &at, end, there, again);
-    if (n < 0 || (leaf->list && all > 0 && again[0])) {
-        parquet_damaged(e, n < 0 ? "invalid levels in a page"
-                                 : "a list begins in another page");
-        goto out;
-    }
+    if (n < 0 || (leaf->list && all > 0 && again[0]))
+        return parquet_damaged(e, n < 0 ? "invalid levels in a page"
+                                        : "a list begins in another page");
     if (read_values(p, g, at, end, (size_t)n, e) < 0)
-        goto out;
+        return -1;
     if (leaf->nulls)
         spread_values(p->value, there, leaf->nulls, all, (size_t)n);
     p->value_n = all;
     if (leaf->list)
         find_lists(p, there, again, all);
     p->left -= g->values;
-    ret = 0;
-
-out:
-    FREE(there, again);
-    return ret;
+    return 0;
 }
 
 /* Open the next row group: 1, 0 after the last one, or -1. */
@@ -406,10 +506,18 @@ static int open_group(struct parquet *p, struct err *e)
     if (g->values == 0)
         return 1;
     if (g->offset < 4 || g->size < 0 || g->values < 0 ||
-        (uint64_t)g->offset > p->size ||
-        (uint64_t)g->size > p->size - (uint64_t)g->offset)
+        (uint64_t)g->offset > p->file->size ||
+        (uint64_t)g->size > p->file->size - (uint64_t)g->offset)
         return parquet_damaged(e, "a row group lies outside the file");
-    p->at = p->map + g->offset;
+    p->at = p->file->map ? p->file->map + g->offset : NULL;
+    if (!p->at) {
+        free(p->chunk);
+        p->chunk = mem_alloc((size_t)g->size + 1, 1, "a row group", e);
+        p->at = p->chunk;
+        if (!p->at ||
+            download(p->file, g->offset, p->chunk, (size_t)g->size, e) < 0)
+            return -1;
+    }
     p->end = p->at + g->size;
     p->left = g->values;
     p->codec = g->codec;

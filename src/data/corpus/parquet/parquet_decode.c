@@ -232,8 +232,6 @@ int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
     const uint8_t *tail;
     uint32_t n;
 
-    if (size < 12 || memcmp(file, "PAR", 3) != 0)
-        return err_set(e, ERR_INPUT, "this is not a Parquet file");
     tail = file + size - 8;
     if (memcmp(tail + 4, "PARE", 4) == 0)
         return err_set(e, ERR_INPUT, "the Parquet file is encrypted");
@@ -242,7 +240,7 @@ int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
                        "the Parquet footer is missing; was the download "
                        "interrupted?");
     memcpy(&n, tail, sizeof n);
-    if (n > size - 12)
+    if (n > size - 8)
         return parquet_damaged(e, "invalid size of the footer");
     return read_footer(c, tail - n, n, e);
 }
@@ -356,12 +354,11 @@ bool parquet_truths(const uint8_t *p, const uint8_t *end,
 bool parquet_truths_hybrid(const uint8_t *p, const uint8_t *end,
                            struct parquet_string *out, size_t n)
 {
-    uint32_t *bit = xcalloc(n, sizeof *bit);
+    AUTO_FREE uint32_t *bit = xcalloc(n, sizeof *bit);
     bool good = end - p >= 4 && parquet_hybrid(p + 4, end, 1, bit, n);
 
     for (size_t i = 0; i < n && good; i++)
         out[i] = (struct parquet_string){ &truths[bit[i] & 1], 1 };
-    free(bit);
     return good;
 }
 
@@ -433,7 +430,7 @@ bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
                           struct parquet_string *out, size_t n)
 {
     struct thrift t = { .at = p, .end = end };
-    int64_t *len = xcalloc(n, sizeof *len);
+    AUTO_FREE int64_t *len = xcalloc(n, sizeof *len);
     bool good = read_differences(&t, len, n);
 
     for (size_t i = 0; i < n && good; i++) {
@@ -444,7 +441,6 @@ bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
             t.at += len[i];
         }
     }
-    free(len);
     return good;
 }
 
@@ -471,7 +467,7 @@ bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
                          struct parquet_string *out, size_t n, char **joined)
 {
     struct thrift t = { .at = p, .end = end };
-    int64_t *shared = xcalloc(n, sizeof *shared);
+    AUTO_FREE int64_t *shared = xcalloc(n, sizeof *shared);
     size_t size = SIZE_MAX;
     const char *before = NULL;
     char *to;
@@ -492,7 +488,6 @@ bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
             to += out[i].len;
         }
     }
-    free(shared);
     return size < SIZE_MAX;
 }
 

@@ -57,7 +57,8 @@ int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
  * parquet_footer - find one column of a Parquet file
  *
  * The footer at the end of the file has the tree of columns, and then the row
- * groups with the position of each column, which are not checked here.
+ * groups with the position of each column, which are not checked here.  The
+ * file, or its last `size` bytes, must hold all of it.
  */
 /* Physical types. */
 enum parquet_type {

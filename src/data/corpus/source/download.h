@@ -14,7 +14,8 @@
  *          the rest is missing
  *
  * A URL is read as by http_do(), and with $HF_TOKEN if the host may have it;
- * any other name is that of a file.
+ * hf://datasets/OWNER/NAME/PATH is that of a file on Hugging Face; any other
+ * name is that of a file.
  */
 
 /* Names are looked up less often than servers are tried, so that a download
@@ -34,5 +35,5 @@ enum { DOWNLOAD_NAME_TRIES = 2 };
 
 bool download_is_url(const char *path);
 bool download_any(char *const *path, int n);
-int download_call(struct http *, struct http_call *, struct http_reply *,
+int download_call(struct http *, const struct http_call *, struct http_reply *,
                   struct err *);

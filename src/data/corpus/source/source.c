@@ -52,13 +52,12 @@ static bool write_pipe(void *arg, const void *data, size_t n)
 static void *download(void *arg)
 {
     struct source_url *u = arg;
-    struct http_reply reply = HTTP_REPLY_INIT;
+    AUTO(http_reply_clear) struct http_reply reply = HTTP_REPLY_INIT;
     struct http_call call = {
         .url = u->url, .from = u->first, .sink = write_pipe, .arg = u
     };
 
     download_call(u->http, &call, &reply, &u->err);
-    http_reply_clear(&reply);
     close(u->fd);
     return NULL;
 }
@@ -241,18 +240,15 @@ int source_open(struct source **out, const char *path, int wake,
     struct source *s = xcalloc(1, sizeof *s);
     struct stat st;
 
-    if (download_is_url(path)) {
+    if (download_is_url(path))
         s->fd = url_open(&s->url, path, http, e);
-        if (s->fd < 0) {
-            free(s);
-            return -1;
-        }
-    } else if (strcmp(path, "-") == 0)
+    else if (strcmp(path, "-") == 0)
         s->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     else
         s->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (s->fd < 0) {
-        err_open(e, "cannot open");
+        if (!download_is_url(path))
+            err_open(e, "cannot open");
         free(s);
         return -1;
     }
@@ -356,16 +352,13 @@ ssize_t source_read(struct source *s, void *buf, size_t n, struct err *e)
 int source_skip(struct source *s, int64_t n, struct err *e)
 {
     if (!s->type && s->left < (uint64_t)n &&
-        lseek(s->fd, n - (int64_t)s->left, SEEK_CUR) >= 0) {
+        (s->url || lseek(s->fd, n - (int64_t)s->left, SEEK_CUR) >= 0)) {
         s->taken += n - (int64_t)s->left;
         s->left = 0;
-        return 0;
-    }
-    if (!s->type && s->left < (uint64_t)n && s->url) {
-        close(s->fd);
-        s->fd = url_again(s->url, n, e);
-        s->taken = n;
-        s->left = 0;
+        if (s->url) {
+            close(s->fd);
+            s->fd = url_again(s->url, n, e);
+        }
         return s->fd < 0 ? -1 : 0;
     }
     while (n > 0) {
