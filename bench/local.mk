@@ -87,6 +87,13 @@ bench-recipe: gtrain gdata gtrack
 	    $(srcdir)/bench/recipe $(BENCH_FLAGS)
 .PHONY: bench-recipe
 
+# a raw and a cleaned text; corpus.tsv has what the runs showed
+EXTRA_DIST += %D%/corpus %D%/corpus.tsv
+bench-corpus: gtrain gdata gtrack
+	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
+	    $(srcdir)/bench/corpus $(BENCH_FLAGS)
+.PHONY: bench-corpus
+
 # the coordinate check of rates by width, a program by itself
 EXTRA_DIST += %D%/coordinates
 
