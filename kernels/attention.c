@@ -184,28 +184,30 @@ void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
                      struct tensor *values, const struct tensor *qkv,
                      int64_t at, const struct attn *a)
 {
-    const int64_t B = tensor_rows(y), H = a->H, K = a->K, D = a->D, T = a->T;
-    const int64_t n = at < T ? at + 1 : T;
+    const int64_t N = tensor_rows(y), H = a->H, K = a->K, D = a->D, T = a->T;
+    const int64_t each = N / keys->dim[0];
     AUTO_FREE double *p = xcalloc((size_t)T, sizeof *p);
 
     (void)dev;
-    assert(tensor_count(keys) == B * T * K * D);
-    for (int64_t i = 0; i < B * K * D; i++) {
-        const int64_t b = i / (K * D), j = i % (K * D);
-        const int64_t from = b * (H + 2 * K) * D + H * D + j;
+    assert(N % keys->dim[0] == 0 && (each == 1 || at + each <= T));
+    for (int64_t i = 0; i < N * K * D; i++) {
+        const int64_t row = i / (K * D), j = i % (K * D);
+        const int64_t from = row * (H + 2 * K) * D + H * D + j;
+        const int64_t place = row / each * T + (at + row % each) % T;
 
-        ref_set(keys, (b * T + at % T) * K * D + j, ref_get(qkv, from));
-        ref_set(values, (b * T + at % T) * K * D + j,
-                ref_get(qkv, from + K * D));
+        ref_set(keys, place * K * D + j, ref_get(qkv, from));
+        ref_set(values, place * K * D + j, ref_get(qkv, from + K * D));
     }
-    for (int64_t i = 0; i < B * H; i++) {
-        const int64_t b = i / H, h = i % H, group = h * K / H;
+    for (int64_t i = 0; i < N * H; i++) {
+        const int64_t row = i / H, h = i % H, group = h * K / H;
+        const int64_t b = row / each, t = at + row % each;
+        const int64_t n = t < T ? t + 1 : T;
 
         for (int64_t u = 0; u < n; u++)
-            p[u] = !attn_sees(a, (at % T - u + T) % T)
+            p[u] = !attn_sees(a, (t % T - u + T) % T)
                        ? -(double)INFINITY
                        : (double)a->scale *
-                             dot(qkv, b * (H + 2 * K) * D + h * D, keys,
+                             dot(qkv, row * (H + 2 * K) * D + h * D, keys,
                                  ((b * T + u) * K + group) * D, D);
         softmax(p, n);
         for (int64_t d = 0; d < D; d++) {

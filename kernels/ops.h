@@ -276,9 +276,11 @@ typedef void attn_bwd_fn(struct dev *, struct tensor *dqkv,
                          const struct attn *);
 
 /*
- * One new position for each of B sequences: store the keys and values of
- * qkv(B,(H+2K)*D) in keys and values(B,T',K,D) at place at % T', and attend to
- * the newest T' positions.  For sampling; a->T is T', the size of the cache.
+ * New positions from `at` on, n for each of B sequences: store the keys and
+ * values of qkv(B*n,(H+2K)*D) in keys and values(B,T',K,D), and let each attend
+ * to those up to its own.  A single one is stored at place at % T', and attends
+ * to the newest T' positions; n > 1 must fit, at + n <= T', and is for devices
+ * of any_size.  For sampling; a->T is T', the size of the cache.
  */
 typedef void attn_decode_fn(struct dev *, struct tensor *y, struct tensor *keys,
                             struct tensor *values, const struct tensor *qkv,

@@ -1,6 +1,6 @@
 /*
- * attention_decode - the cache of keys and values, and attention of one new
- * position to it, on the CPU
+ * attention_decode - the cache of keys and values, and attention of new
+ * positions to it, on the CPU
  */
 #include "config.h"
 #include "kernels/cpu/rows.h"
@@ -23,12 +23,12 @@ struct decode {
     const struct attn *a;
     const struct tensor *qkv;
     struct tensor *y, *keys, *values;
-    int64_t place, n; /* of the new position; positions to attend to */
-    int64_t chunks;   /* of them */
-    int64_t step;     /* from a position of the cache to the next */
-    int64_t wide;     /* D in whole vectors */
-    float *part;      /* of each head in each chunk: `each` floats, which are */
-    int64_t each;     /* a sum of values, the largest score, the sum of exp */
+    int64_t at, fresh; /* the first new position; those of each sequence */
+    int64_t chunks;    /* of the positions to attend to */
+    int64_t step;      /* from a position of the cache to the next */
+    int64_t wide;      /* D in whole vectors */
+    float *part;  /* of each head in each chunk: `each` floats, which are */
+    int64_t each; /* a sum of values, the largest score, the sum of exp */
 };
 
 /* The keys and values of one row of qkv go to their place. */
@@ -50,20 +50,28 @@ VEC_FN void store_row(enum dtype type, struct tensor *keys,
     }
 }
 
-/* Does the new position see the one at place u of the cache? */
-static bool sees(const struct decode *c, int64_t u)
+/* Does the new position t see the one at place u of the cache? */
+static bool sees(const struct decode *c, int64_t t, int64_t u)
 {
-    return !c->a->window || attn_sees(c->a, (c->place - u + c->a->T) % c->a->T);
+    const int64_t T = c->a->T;
+
+    return !c->a->window || attn_sees(c->a, (t % T - u + T) % T);
 }
 
-VEC_FN void scale_queries(enum dtype type, const struct decode *c, int64_t b,
+/* The positions that t attends to, but for windows. */
+static int64_t attended(const struct attn *a, int64_t t)
+{
+    return t < a->T ? t + 1 : a->T;
+}
+
+VEC_FN void scale_queries(enum dtype type, const struct decode *c, int64_t row,
                           float *q)
 {
     const struct attn *a = c->a;
     const int64_t D = a->D;
 
     for (int64_t h = 0; h < a->H; h++) {
-        const int64_t from = (b * (a->H + 2 * a->K) + h) * D;
+        const int64_t from = (row * (a->H + 2 * a->K) + h) * D;
 
         for (int64_t d = 0; d < D; d += VW)
             vf_store(q + h * c->wide + d,
@@ -129,20 +137,21 @@ static void exponentiate(float *s, int64_t n, float *part)
     part[1] = vf_sum(sum);
 }
 
-/* Chunk i of those of all sequences; room is for queries and scores. */
+/* Chunk i of those of all rows; room is for queries and scores. */
 VEC_FN void decode_chunk(enum dtype type, const struct decode *c, int64_t i,
                          float *room)
 {
-    const int64_t H = c->a->H, b = i / c->chunks, u = i % c->chunks * CHUNK;
-    const int64_t n = c->n - u < CHUNK ? c->n - u : CHUNK;
-    const int64_t first = (b * c->a->T + u) * c->step;
+    const int64_t H = c->a->H, row = i / c->chunks, u = i % c->chunks * CHUNK;
+    const int64_t t = c->at + row % c->fresh, left = attended(c->a, t) - u;
+    const int64_t n = left < 0 ? 0 : left < CHUNK ? left : CHUNK;
+    const int64_t first = (row / c->fresh * c->a->T + u) * c->step;
     float *q = room, *s = room + H * c->wide, *part = c->part + i * H * c->each;
 
-    scale_queries(type, c, b, q);
+    scale_queries(type, c, row, q);
     for (int64_t k = 0; k < n; k++) {
-        if (sees(c, u + k))
+        if (sees(c, t, u + k))
             score_keys(type, c, q, first + k * c->step, s + k);
-        for (int64_t h = 0; h < H && !sees(c, u + k); h++)
+        for (int64_t h = 0; h < H && !sees(c, t, u + k); h++)
             s[h * CHUNK + k] = -INFINITY;
     }
     for (int64_t h = 0; h < H; h++) {
@@ -150,11 +159,11 @@ VEC_FN void decode_chunk(enum dtype type, const struct decode *c, int64_t i,
         exponentiate(s + h * CHUNK, n, part + h * c->each + c->wide);
     }
     for (int64_t k = 0; k < n; k++)
-        if (sees(c, u + k))
+        if (sees(c, t, u + k))
             add_values(type, c, s + k, first + k * c->step, part);
 }
 
-/* Head i of those of all sequences, from its chunks. */
+/* Head i of those of all rows, from its chunks. */
 VEC_FN void join_chunks(enum dtype type, const struct decode *c, int64_t i)
 {
     const int64_t H = c->a->H, D = c->a->D, next = H * c->each;
@@ -186,38 +195,39 @@ void cpu_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
                      struct tensor *values, const struct tensor *qkv,
                      int64_t at, const struct attn *a)
 {
-    const int64_t n = at < a->T ? at + 1 : a->T;
+    const int64_t N = tensor_rows(y), fresh = N / keys->dim[0];
+    const int64_t n = attended(a, at + fresh - 1);
     struct decode c = { .a = a,
                         .qkv = qkv,
                         .y = y,
                         .keys = keys,
                         .values = values,
-                        .place = at % a->T,
-                        .n = n,
+                        .at = at,
+                        .fresh = fresh,
                         .chunks = (n + CHUNK - 1) / CHUNK,
                         .step = (int64_t)a->K * a->D,
                         .wide = whole(a->D),
                         .each = whole(a->D) + whole(2) };
-    const int64_t B = tensor_rows(y), all = B * c.chunks * a->H * c.each;
+    const int64_t all = N * c.chunks * a->H * c.each;
     const int64_t room = a->H * (c.wide + CHUNK);
     const int threads = cpu_threads(dev);
 
-    assert(at >= 0);
+    assert(at >= 0 && (fresh == 1 || at + fresh <= a->T));
     c.part = cpu_scratch(dev, (size_t)(all + threads * room) * sizeof *c.part,
                          "attn_decode");
     if (!c.part)
         return;
-    for (int64_t b = 0; b < B; b++)
-        VEC_BY_TYPE(qkv->type, store_row, keys, values, qkv, a, b,
-                    b * a->T + c.place);
-#pragma omp parallel num_threads(threads) if (B * a->H * a->D * n > ROWS_PIECE)
+    for (int64_t row = 0; row < N; row++)
+        VEC_BY_TYPE(qkv->type, store_row, keys, values, qkv, a, row,
+                    row / fresh * a->T + (at + row % fresh) % a->T);
+#pragma omp parallel num_threads(threads) if (N * a->H * a->D * n > ROWS_PIECE)
     {
 #pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < B * c.chunks; i++)
+        for (int64_t i = 0; i < N * c.chunks; i++)
             VEC_BY_TYPE(qkv->type, decode_chunk, &c, i,
                         c.part + all + omp_get_thread_num() * room);
 #pragma omp for
-        for (int64_t i = 0; i < B * a->H; i++)
+        for (int64_t i = 0; i < N * a->H; i++)
             VEC_BY_TYPE(y->type, join_chunks, &c, i);
     }
 }

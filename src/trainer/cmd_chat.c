@@ -263,7 +263,7 @@ static int chat_with(struct engine *eng, struct err *e)
                        "conversations; 'gtrain sample' continues texts",
                        model.path);
     ret = sampler_open(&c.sampler, eng, 1, INT64_MAX,
-                       trained_model_bits[model.weights], e);
+                       trained_model_bits[model.weights], false, e);
     c.enc = encoder_new(t, NULL, 0);
     if (ret == 0) {
         sig_watch();

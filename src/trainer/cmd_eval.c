@@ -122,15 +122,11 @@ static int add_likeliest(struct likeliest *w, const struct engine *eng,
     const float *l = w->sampler.logits + t * eng->set->is.vocab_padded;
     struct sampler_token best[HEAD_TEACHER_MOST];
     uint32_t word[1 + HEAD_TEACHER_MOST] = { (uint32_t)eng->batch.x[t] };
-    double sum = 0, most = -INFINITY;
+    int64_t likeliest;
+    const double sum = sampler_log_sum(l, V, &likeliest);
 
     if (sampler_likeliest(best, top_logits, l, V) < 0)
         return check_finite((double)NAN, e);
-    for (int64_t i = 0; i < top_logits; i++)
-        most = fmax(most, (double)best[i].p);
-    for (int64_t v = 0; v < V; v++)
-        sum += (double)expf(l[v] - (float)most);
-    sum = most + log(sum);
     for (int64_t i = 0; i < top_logits; i++) {
         const double logp = (double)best[i].p - sum;
         const double units = rint(-logp * HEAD_UNITS);
@@ -385,17 +381,20 @@ static const char *find_leak(struct reading *r, const struct corpus_doc *doc)
 static int keep_logits(struct reading *r, struct err *e)
 {
     const size_t row = (size_t)r->engine->set->model.vocab * sizeof(float);
+    const int64_t n = (int64_t)r->ids.n - 1, T = r->engine->gpt.T;
 
     if (r->kept.len + r->ids.n * row > (size_t)2 << 30)
         return err_set(e, ERR_USAGE,
                        "the logits take more than 2 GiB; evaluate fewer or "
                        "shorter documents");
-    for (size_t at = 0; at + 1 < r->ids.n; at++) {
-        if (at % (size_t)r->engine->gpt.T == 0)
-            r->sampler.read = 0;
-        if (sampler_read(&r->sampler, &r->ids.id[at], 1, e) < 0)
+    for (int64_t at = 0; at < n; at += T) {
+        set_sequences(r->engine, &r->ids, at);
+        if (sampler_window(&r->sampler, r->engine->batch.x, e) < 0)
             return -1;
-        buf_add(&r->kept, r->sampler.logits, row);
+        for (int64_t t = 0; t < T && at + t < n; t++)
+            buf_add(&r->kept,
+                    r->sampler.logits + t * r->engine->set->is.vocab_padded,
+                    row);
     }
     return 0;
 }
@@ -543,7 +542,7 @@ static int evaluate_documents(struct engine *eng, struct table *t,
                        "documents need a tokenizer; set data.tokenizer");
     if (per_token)
         buf_str(&r.kept, "document\ttoken\tid\tlogprob\n");
-    ret = logits ? sampler_open(&r.sampler, eng, 1, eng->gpt.T, 0, e) : 0;
+    ret = logits ? sampler_open_window(&r.sampler, eng, e) : 0;
     if (ret == 0)
         ret = read_documents(&r, e);
     for (int k = 0; k < POSITIONS; k++)

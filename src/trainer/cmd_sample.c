@@ -210,7 +210,7 @@ static int generate(struct engine *eng, struct output *o, struct err *e)
         longest = prompt[i].n > longest ? prompt[i].n : longest;
     }
     ret = sampler_open(&s, eng, o->count, (int64_t)longest + tokens,
-                       trained_model_bits[model.weights], e);
+                       trained_model_bits[model.weights], false, e);
     before = clock_mono();
     used = clock();
     if (ret == 0)

@@ -128,6 +128,25 @@ gtrain replay one --steps 1:4 >out 2>&1
 test $? -eq 1 && grep -q 'task/core/centred is .* recorded 0.5' out
 ok $? "a forged CORE is found" "$(cat out)"
 
+# Choices that share a long beginning, which is read once, and each of them as a
+# continuation without others.
+asked() {       # asked CHOICES [LINE]: print the loss of each choice
+    printf '%s\n' '[asked]' "file = $symbols/agi_eval_lsat_ar.jsonl" \
+        'context = the quick fox sees the dog and the quick hen walks to the' \
+        'context = \s{query} and the cow jumps over' "choices = $1" "$2" >asked.ini
+    gtrain eval run --device cpu -v --tsv --no-header --data . --limit 4 \
+        --tasks asked.ini >out 2>log
+    sed -n 's/.*question .* choice .*: -\([0-9.]*\)$/\1/p' log
+}
+asked '{choices}' 'label = {gold}' >shared
+for i in 0 1 2 3; do
+    asked "{choices.$i}" | awk -v i=$i '{ print NR, i, $1 }'
+done | sort -k1,1n -k2,2n | cut -d ' ' -f3 >apart
+paste shared apart | awk 'NF == 2 { n++; d = $1 - $2; bad += d * d > 1e-8 }
+    END { exit bad || n != 16 }'
+ok $? "choices that share a beginning have the losses that they have alone" \
+    "$(paste shared apart; tail -n 3 log)"
+
 # Damaged questions, and tasks of one's own.
 cp $sense/copa.jsonl whole
 while read -r from to why; do

@@ -160,13 +160,16 @@ const struct op_test attn_bwd_test = {
               { 1, 5, 4, 2, 1, 0, 2 }, { 2, 5, 4, 2, 1, 0, 0, 2 } }
 };
 
-/* here T is the size of the cache, and s[5] the new position */
+/* here T is the size of the cache, s[5] the new position, or the first of s[7]
+ */
 static void attn_decode_args(struct arg *a, const int64_t *s)
 {
-    a[0] = (struct arg){ "y", OUT, NUMBERS, { s[0], s[3] * s[2] } };
+    const int64_t N = s[0] * (s[7] ? s[7] : 1);
+
+    a[0] = (struct arg){ "y", OUT, NUMBERS, { N, s[3] * s[2] } };
     a[1] = (struct arg){ "keys", STATE, NUMBERS, { s[0], s[1], s[4], s[2] } };
     a[2] = (struct arg){ "values", STATE, NUMBERS, { s[0], s[1], s[4], s[2] } };
-    a[3] = (struct arg){ "qkv", IN, NUMBERS, { s[0], qkv_width(s) } };
+    a[3] = (struct arg){ "qkv", IN, NUMBERS, { N, qkv_width(s) } };
 }
 
 static void attn_decode_call(const struct ops *ops, struct dev *dev,
@@ -183,8 +186,11 @@ const struct op_test attn_decode_test = {
     { { 1, 1, 1, 1, 1, 0 }, { 2, 7, 5, 2, 2, 3 }, { 3, 129, 33, 4, 2, 128 },
       { 1, 65, 64, 6, 1, 0 }, { 2, 7, 5, 2, 2, 7 },
       { 1, 33, 16, 4, 2, 100 }, { 2, 200, 33, 4, 2, 150, 20 },
-      { 1, 130, 16, 4, 2, 300, 70 }, { 1, 7, 64, 2, 2, 2, 5 } },
-    { { 1, 1024, 64, 12, 12, 1023 } }
+      { 1, 130, 16, 4, 2, 300, 70 }, { 1, 7, 64, 2, 2, 2, 5 },
+      { 2, 9, 5, 4, 2, 0, 0, 9 }, { 3, 130, 16, 4, 2, 60, 0, 70 },
+      { 1, 100, 33, 2, 1, 63, 20, 7 } },
+    { { 1, 1024, 64, 12, 12, 1023 } },
+    .cpu_from = 9
 };
 
 /* here s[5] is the size of the cache */

@@ -183,7 +183,7 @@ static int add_attention(struct builder *b, int x)
     }
     if (has_rope(m, b->layer))
         h = graph_rope(b->g, h, H, K, b->T, &b->rope);
-    return b->capacity ? graph_decode(b->g, h, attn)
+    return b->capacity ? graph_decode(b->g, h, b->T, attn)
                        : graph_attention(b->g, h, b->begins, attn);
 }
 
@@ -336,14 +336,16 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
 }
 
 void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
-                       int64_t capacity)
+                       int64_t T, int64_t capacity, bool losses)
 {
-    struct builder b = { .T = capacity ? 1 : c->model.context,
-                         .capacity = capacity };
+    struct builder b = { .T = T, .capacity = capacity, .targets = losses };
     int head;
     const int x = build_trunk(gpt, &b, c, B, &head);
 
-    gpt->output = graph_linear(&gpt->graph, x, head, GRAPH_NONE);
+    gpt->output =
+        losses ? graph_head(&gpt->graph, x, head, gpt->targets, GRAPH_NONE, 0,
+                            c->model.vocab, c->model.softcap)
+               : graph_linear(&gpt->graph, x, head, GRAPH_NONE);
 }
 
 void gpt_build_prompt(struct gpt *gpt, const struct settings *c, int64_t T)

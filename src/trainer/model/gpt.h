@@ -31,11 +31,11 @@ struct gpt {
 /* Fill the graph for B sequences of the model's context.  The settings must
  * have gone through resolve_settings(). */
 void gpt_build(struct gpt *, const struct settings *, int64_t B);
-/* With a cache for this many positions of each sequence, it takes one token of
- * each: logits(B, padded vocabulary).  Without one (0), it takes whole
- * sequences: logits(B*T, padded vocabulary). */
+/* It takes T tokens of each sequence: those that follow others, in a cache for
+ * this many positions, or without one (0) the first.  It ends in losses(B*T) or
+ * logits(B*T, padded vocabulary). */
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
-                       int64_t capacity);
+                       int64_t T, int64_t capacity, bool losses);
 /* For the first T positions of one sequence, up to the attention of the last
  * layer: only its keys and values are of use (graph_store_keys). */
 void gpt_build_prompt(struct gpt *, const struct settings *, int64_t T);

@@ -211,14 +211,14 @@ int graph_attention(struct graph *g, int qkv, int begins, struct attn attn)
     return finish_node(g, n);
 }
 
-int graph_decode(struct graph *g, int qkv, struct attn attn)
+int graph_decode(struct graph *g, int qkv, int64_t T, struct attn attn)
 {
     struct graph_node *n =
         append_attention(g, OP_DECODE, qkv, GRAPH_NONE, attn);
 
     n->attr.attn.drop.p = 0;
     n->keys = (struct tensor){ .type = g->type, .rank = 4 };
-    n->keys.dim[0] = n->val.dim[0];
+    n->keys.dim[0] = n->val.dim[0] / T;
     n->keys.dim[1] = attn.T;
     n->keys.dim[2] = attn.K;
     n->keys.dim[3] = n->attr.attn.D;

@@ -226,9 +226,9 @@ int graph_rope(struct graph *, int qkv, int H, int K, int64_t T,
 /* The width of a head and the scale follow from the rest; begins is GRAPH_NONE
  * or an input, as of struct attn. */
 int graph_attention(struct graph *, int qkv, int begins, struct attn);
-/* One position that follows the cached ones, of which there are at most T;
- * without dropout. */
-int graph_decode(struct graph *, int qkv, struct attn);
+/* T positions of each sequence that follow the cached ones, of which there are
+ * at most attn.T; without dropout. */
+int graph_decode(struct graph *, int qkv, int64_t T, struct attn);
 /* From now on, the attention of a prompt's graph, which has one sequence,
  * stores its keys and values in the caches of a decoder for sequence i. */
 void graph_store_keys(struct graph *prompt, const struct graph *decoder,

@@ -16,6 +16,10 @@
 
 enum { STEP = 16 };
 
+/* What choices share is read once if it has so many tokens; fewer take no
+ * longer in a batch with others. */
+enum { SHARED_LEAST = 32 };
+
 /* Losses are added up in units of 2^-24, so that the sum is exact, and the same
  * for any number of ranks. */
 enum { LOSS_BITS = 24 };
@@ -29,7 +33,9 @@ struct request {
     int64_t n, begin;
     double length[TASK_LENGTHS];
     double loss;
-    int of, right; /* of the first of a question: its choices */
+    int of, right;  /* of the first of a question: its choices */
+    int64_t shared; /* and the tokens that they share before the first loss */
+    bool alone;     /* what they share is read only once */
 };
 
 struct questions {
@@ -43,7 +49,8 @@ struct questions {
     size_t shots, shots_room;
     struct arena mem; /* of the shots */
     struct python_random random;
-    struct sampler greedy; /* of a task without labels */
+    struct sampler sampler; /* for requests that are read alone */
+    bool caches;            /* may they be? */
     struct request *request;
     struct request **longest; /* the same, the longest first */
     size_t n, room;
@@ -236,6 +243,11 @@ static int add_question(void *arg, const struct task_question *r,
             of[i].begin = end ? of[i].n - shared : shared;
         cut_request(q, &of[i], &r->choice[i]);
     }
+    of->shared = count_shared(of, false);
+    for (int i = 0; i < r->n; i++)
+        if (of[i].begin <= of->shared)
+            of->shared = of[i].begin - 1;
+    of->alone = q->caches && (r->n == 1 || of->shared >= SHARED_LEAST);
     return ret;
 }
 
@@ -280,27 +292,61 @@ static int by_length(const void *a, const void *b)
     const struct request *x = *(struct request *const *)a;
     const struct request *y = *(struct request *const *)b;
 
+    if (x->alone != y->alone)
+        return x->alone ? -1 : 1;
     return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : (x > y) - (x < y);
 }
 
-/* Without labels, the continuation is right if the model would write it. */
-static int write_greedily(struct sampler *s, struct request *r, struct err *e)
+/* Read a request from behind what the sampler has read of it.  Without labels,
+ * it is right if the model would write it. */
+static int read_rest(struct questions *q, struct request *r, struct err *e)
 {
-    int64_t at = r->begin;
-    int ret;
+    const struct settings *set = q->engine->set;
+    struct sampler *s = &q->sampler;
+    int64_t best;
+
+    for (int64_t at = s->read + 1, n; at < r->n; at += n) {
+        n = r->n - at < s->block ? r->n - at : s->block;
+        memcpy(s->last, r->id + at - 1, (size_t)n * sizeof *s->last);
+        for (int64_t k = 0; k < n && s->targets; k++)
+            s->targets[k] = at + k >= r->begin ? r->id[at + k] : -1;
+        if (sampler_read_block(s, n, e) < 0)
+            return -1;
+        for (int64_t k = 0; k < n; k++) {
+            const float *row = s->logits + k * set->is.vocab_padded;
+            const int32_t id = r->id[at + k];
+
+            if (s->targets) {
+                r->loss += (double)s->logits[k];
+                continue;
+            }
+            r->loss +=
+                sampler_log_sum(row, set->model.vocab, &best) - (double)row[id];
+            r->right = best == id ? r->right : -1;
+        }
+    }
+    return 0;
+}
+
+/* Read what the choices of a question share, and then each of them. */
+static int read_choices(struct questions *q, struct request *r, struct err *e)
+{
+    struct sampler *s = &q->sampler;
+    int ret = 0;
 
     s->read = 0;
-    ret = sampler_read(s, r->id, (size_t)at, e);
-    while (ret == 0 && at < r->n && sampler_next(s) == r->id[at])
-        if (++at < r->n)
-            ret = sampler_read(s, &r->id[at - 1], 1, e);
-    r->right = at == r->n ? 0 : -1;
+    if (r->shared > 0)
+        ret = sampler_read(s, r->id, (size_t)r->shared, e);
+    for (int i = 0; i < r->of && ret == 0; i++) {
+        s->read = r->shared;
+        ret = read_rest(q, &r[i], e);
+    }
     return ret;
 }
 
-/* Score some requests, of which the first is the longest, in sequences that are
- * no longer than it needs, unless the device wants all of one size; returns how
- * many. */
+/* Score the first of some requests if it is alone; or some, of which the first
+ * is the longest, in sequences that are no longer than it needs, unless the
+ * device wants all of one size.  Returns how many. */
 static int score(struct questions *q, struct request **r, size_t n,
                  struct err *e)
 {
@@ -313,6 +359,8 @@ static int score(struct questions *q, struct request **r, size_t n,
     const int64_t now = (int64_t)n < rows ? (int64_t)n : rows;
     int ret;
 
+    if (r[0]->alone)
+        return read_choices(q, r[0], e) < 0 ? -1 : 1;
     for (int64_t at = 0; at < now * t; at++) {
         const struct request *of = r[at / t];
         const int64_t next = at % t + 1;
@@ -327,23 +375,30 @@ static int score(struct questions *q, struct request **r, size_t n,
     for (int64_t at = 0; at < now * t && ret == 0; at++)
         if (eng->batch.y[at] >= 0)
             r[at / t]->loss += (double)eng->batch.losses[at];
-    for (int64_t i = 0; i < now && !q->task->is[TASK_LABEL] && ret == 0; i++)
-        ret = write_greedily(&q->greedy, r[i], e);
+    for (int64_t i = 0; i < now && !q->task->is[TASK_LABEL] && ret == 0; i++) {
+        const double loss = r[i]->loss;
+
+        ret = read_choices(q, r[i], e);
+        r[i]->loss = loss;
+    }
     return ret < 0 ? -1 : (int)now;
 }
 
-/* Ranks may have different numbers of batches. */
+/* Ranks may have different numbers of batches, and of requests read alone,
+ * which come first. */
 static int score_all(struct questions *q, bool *stopped, struct err *e)
 {
     struct engine *eng = q->engine;
     int64_t turn = 0;
+    size_t n = 0;
 
     q->longest = xcalloc(q->n + 1, sizeof *q->longest);
-    for (size_t i = 0; i < q->n; i++)
-        q->longest[i] = &q->request[i];
-    qsort(q->longest, q->n, sizeof *q->longest, by_length);
+    for (size_t i = 0; i < q->n;
+         i += q->request[i].alone ? (size_t)q->request[i].of : 1)
+        q->longest[n++] = &q->request[i];
+    qsort(q->longest, n, sizeof *q->longest, by_length);
     for (size_t at = 0;;) {
-        int64_t left = (int64_t)(q->n - at);
+        int64_t left = (int64_t)(n - at);
         int done = 0;
 
         if (coll_max(&eng->coll, &left, e) < 0)
@@ -354,8 +409,8 @@ static int score_all(struct questions *q, bool *stopped, struct err *e)
             return -1;
         if (*stopped)
             return 0;
-        if (at < q->n)
-            done = score(q, q->longest + at, q->n - at, e);
+        if (at < n)
+            done = score(q, q->longest + at, n - at, e);
         if (done < 0)
             return -1;
         at += (size_t)done;
@@ -450,12 +505,18 @@ static void set_mean(const struct tasks *all, size_t i,
 int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
                          struct multiple_choice_result *of, struct err *e)
 {
-    static const struct sample_settings likeliest = { .top_p = 1 };
     const struct task *task = &all->task[i];
     struct multiple_choice_result *r = &of[i];
+    const bool labels = task->is[TASK_LABEL];
     /* where a forward needs all ranks, all of them answer every question */
     const int shares = parallel_gathers(&eng->parallel) ? 1 : eng->coll.size;
-    struct questions q = { .engine = eng, .task = task, .shares = shares };
+    struct questions q = {
+        .engine = eng,
+        .task = task,
+        .shares = shares,
+        .caches = eng->dev.type->any_size &&
+                  (labels || eng->gpt.graph.type == DT_F32),
+    };
     int ret;
 
     if (task->is[TASK_MEAN]) {
@@ -467,9 +528,8 @@ int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
         return err_set(e, ERR_USAGE,
                        "questions need a tokenizer; set data.tokenizer");
     ret = agree_questions(&q, read_questions(&q, e), &r->unread, e);
-    if (ret == 0 && !task->is[TASK_LABEL])
-        ret = sampler_open(&q.greedy, eng, 1, eng->gpt.T, 0, e);
-    q.greedy.conf = &likeliest;
+    if (ret == 0 && (q.caches || !labels))
+        ret = sampler_open(&q.sampler, eng, 1, eng->gpt.T, 0, labels, e);
     if (ret == 0)
         ret = score_all(&q, &r->stopped, e);
     if (ret == 0 && !r->stopped) {
@@ -480,7 +540,7 @@ int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
         set_result(&q, r);
     for (size_t k = 0; k < q.n; k++)
         free(q.request[k].id);
-    sampler_close(&q.greedy);
+    sampler_close(&q.sampler);
     arena_clear(&q.mem);
     FREE(q.request, q.longest, q.shot);
     r->seconds = clock_mono() - r->seconds;

@@ -23,9 +23,11 @@
  * the last token is part of the context.  The results of a mean are the means
  * of those of its parts.
  *
- * Questions of similar length are read at once, as many as a
- * micro-batch has tokens for.  Ranks share the questions.  A signal that sig.h
- * has caught stops the evaluation.
+ * On a CPU, a long beginning that the choices of a question share, such as its
+ * shots, is read once, and its keys and values are cached.  Other questions of
+ * similar length are read at once, as many as a micro-batch has tokens for.
+ * Ranks share the questions.  A signal that sig.h has caught stops the
+ * evaluation.
  */
 
 /* In the order of run_info_answers[]. */

@@ -13,6 +13,8 @@
 #include "kernels/half.h"
 #include "trainer/model/graph.h"
 
+enum { BLOCK = 32 }; /* tokens of a sequence that the decoder reads at once */
+
 /* ---- one draw --------------------------------------------------------- */
 
 static int by_logit(const void *a, const void *b)
@@ -115,6 +117,19 @@ int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
     return c[last - 1].id;
 }
 
+double sampler_log_sum(const float *logits, int64_t n, int64_t *likeliest)
+{
+    const float *best = logits;
+    double sum = 0;
+
+    for (int64_t i = 1; i < n; i++)
+        best = logits[i] > *best ? &logits[i] : best;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)expf(logits[i] - *best);
+    *likeliest = best - logits;
+    return (double)*best + log(sum);
+}
+
 /* ---- a sampler -------------------------------------------------------- */
 
 static int open_graph(struct engine *eng, struct graph *g, struct err *e)
@@ -139,30 +154,38 @@ static int open_logits(struct sampler *s, struct gpt *gpt, struct err *e)
 }
 
 int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
-                 int bits, struct err *e)
+                 int bits, bool losses, struct err *e)
 {
     const int64_t context = eng->set->model.context;
+    const int64_t capacity = room < context ? room : context;
+    const bool blocks = eng->dev.type->any_size && count == 1;
 
     *s = (struct sampler){ .engine = eng,
                            .conf = &eng->set->sample,
                            .count = count,
+                           .block = blocks && capacity > BLOCK ? BLOCK
+                                    : blocks                   ? capacity
+                                                               : 1,
+                           .capacity = capacity,
                            .seed = (uint64_t)eng->set->sample.seed };
-    gpt_build_decoder(&s->decoder, eng->set, count,
-                      room < context ? room : context);
+    gpt_build_decoder(&s->decoder, eng->set, count, s->block, capacity, losses);
     if (open_graph(eng, &s->decoder.graph, e) < 0)
         return -1;
     if (gpt_positions(&eng->set->model) > 0 && room > context + 1) {
-        gpt_build_decoder(&s->window, eng->set, 1, 0);
+        gpt_build_decoder(&s->window, eng->set, 1, context, 0, false);
         if (open_graph(eng, &s->window.graph, e) < 0)
             return -1;
     }
-    s->last = xcalloc((size_t)count, sizeof *s->last);
+    s->last = xcalloc((size_t)(count * s->block), sizeof *s->last);
+    s->targets =
+        losses ? xcalloc((size_t)(count * s->block), sizeof *s->last) : NULL;
     s->recent = xcalloc((size_t)(count * context), sizeof *s->recent);
     s->order =
         mem_alloc((size_t)eng->set->model.vocab, sizeof *s->order, "logits", e);
     if (open_logits(s, &s->decoder, e) < 0 || !s->order ||
         (bits && quantize_weights(&s->decoder.graph, bits, e) < 0))
         return -1;
+    gpt_resize(&s->decoder, count, 1);
     if (!bits)
         quantize_borrow(&s->decoder.graph, &eng->gpt.graph);
     if (s->window.T > 0)
@@ -173,7 +196,8 @@ int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
 int sampler_open_window(struct sampler *s, struct engine *eng, struct err *e)
 {
     *s = (struct sampler){ .engine = eng };
-    gpt_build_decoder(&s->window, eng->set, 1, 0);
+    gpt_build_decoder(&s->window, eng->set, 1, eng->set->model.context, 0,
+                      false);
     if (open_graph(eng, &s->window.graph, e) < 0)
         return -1;
     quantize_borrow(&s->window.graph, &eng->gpt.graph);
@@ -184,14 +208,14 @@ void sampler_close(struct sampler *s)
 {
     graph_clear(&s->decoder.graph);
     graph_clear(&s->window.graph);
-    FREE(s->last, s->recent, s->logits, s->raw, s->order);
+    FREE(s->last, s->targets, s->recent, s->logits, s->raw, s->order);
     *s = (struct sampler){ 0 };
 }
 
 /* Convert the logits to fp32 from the type of the model, and bound them. */
 static void convert_logits(struct sampler *s, const struct tensor *out)
 {
-    const float cap = (float)s->engine->set->model.softcap;
+    const float cap = s->targets ? 0.0f : (float)s->engine->set->model.softcap;
     const uint16_t *half = s->raw;
 
     if (out->type == DT_F32)
@@ -209,7 +233,7 @@ static void run_decoder(struct sampler *s, int64_t at, const struct tensor *out)
 {
     struct dev *dev = &s->engine->dev;
 
-    gpt_set_inputs(&s->decoder, s->last, NULL);
+    gpt_set_inputs(&s->decoder, s->last, s->targets);
     s->decoder.graph.position = at;
     graph_run_forward(&s->decoder.graph);
     dev->type->get(dev, s->raw, out->data, tensor_bytes(out));
@@ -248,14 +272,15 @@ int sampler_window(struct sampler *s, const int32_t *id, struct err *e)
 /* Append the newest tokens, which are at position `at`, to s->recent. */
 static void append_recent(struct sampler *s, int64_t at)
 {
-    const int64_t context = s->engine->set->model.context;
+    const int64_t context = s->engine->set->model.context, T = s->decoder.T;
 
-    for (int i = 0; i < s->count; i++) {
-        int32_t *recent = s->recent + i * context;
+    for (int64_t i = 0; i < s->count * T; i++) {
+        int32_t *recent = s->recent + i / T * context;
+        const int64_t here = at + i % T;
 
-        if (at >= context)
+        if (here >= context)
             memmove(recent, recent + 1, (size_t)(context - 1) * sizeof *recent);
-        recent[at < context ? at : context - 1] = s->last[i];
+        recent[here < context ? here : context - 1] = s->last[i];
     }
 }
 
@@ -410,20 +435,30 @@ int sampler_run(struct sampler *s, const struct ids *prompts, int64_t tokens,
     return continue_prompts(s, cut, tokens, on_token, arg, e);
 }
 
+int sampler_read_block(struct sampler *s, int64_t n, struct err *e)
+{
+    gpt_resize(&s->decoder, s->count, n);
+    s->read += n;
+    return compute_logits(s, s->read - n, e);
+}
+
 int sampler_read(struct sampler *s, int32_t *id, size_t n, struct err *e)
 {
     const struct ids all = { .id = id, .n = n };
-    size_t i = 0;
+    int64_t i = 0, now;
 
     if (s->read == 0 && n > 1) {
-        if (process_prompts(s, &all, (int64_t)n - 1, e) < 0)
+        i = s->read = (int64_t)n - 1;
+        if (process_prompts(s, &all, i, e) < 0)
             return -1;
-        i = n - 1;
-        s->read = (int64_t)i;
     }
-    for (; i < n; i++) {
-        s->last[0] = id[i];
-        if (compute_logits(s, s->read++, e) < 0)
+    for (; i < (int64_t)n; i += now) {
+        const int64_t left = s->capacity - s->read;
+
+        now = (int64_t)n - i < s->block ? (int64_t)n - i : s->block;
+        now = now < left ? now : left > 0 ? left : 1;
+        memcpy(s->last, id + i, (size_t)now * sizeof *id);
+        if (sampler_read_block(s, now, e) < 0)
             return -1;
     }
     return 0;
@@ -433,9 +468,10 @@ int32_t sampler_next(struct sampler *s)
 {
     const float u = rng_uniform(s->seed, rng_stream(RNG_SAMPLE, 0, 0),
                                 (uint64_t)s->read - 1);
+    const int64_t last = s->decoder.T - 1;
 
-    return sampler_draw(s->logits, s->engine->set->model.vocab, s->order,
-                        s->conf, u);
+    return sampler_draw(s->logits + last * s->engine->set->is.vocab_padded,
+                        s->engine->set->model.vocab, s->order, s->conf, u);
 }
 
 void sampler_prompt(const struct engine *eng, const char *text, struct ids *out)
@@ -495,7 +531,8 @@ int sampler_texts(struct engine *eng, struct buf *all, size_t *last,
             tokenizer_decode(tokenizer, prompt.id, prompt.n, &t.text[i]);
         tokenizer_drop_space(tokenizer, &t.text[i], 0);
     }
-    ret = sampler_open(&s, eng, count, (int64_t)prompt.n + c->tokens, 0, e);
+    ret = sampler_open(&s, eng, count, (int64_t)prompt.n + c->tokens, 0, false,
+                       e);
     if (ret == 0)
         ret = sampler_run(&s, prompts, c->tokens, add_token, &t, e);
     for (int i = 0; i < count; i++) {

@@ -5,7 +5,7 @@
 /*
  * sampler - generate text with the model
  *
- *      if (sampler_open(&s, eng, count, room, 0, e) < 0 ||
+ *      if (sampler_open(&s, eng, count, room, 0, false, e) < 0 ||
  *          sampler_run(&s, prompts, tokens, on_token, arg, e) < 0)
  *          ...
  *      sampler_close(&s);
@@ -31,12 +31,14 @@ struct sampler {
     struct gpt window; /* with learned positions, beyond the context */
     const struct sample_settings *conf;
     int count;
+    int64_t block, capacity; /* tokens at once, at most; those of a cache */
     uint64_t seed;
     int64_t prompt_tokens; /* processed all at once, and how long it took */
     double prompt_seconds, prompt_processor;
-    int64_t read;    /* tokens, by sampler_read() */
-    int32_t *last;   /* newest token of each sequence */
-    int32_t *recent; /* the newest tokens, as many as the context, of each */
+    int64_t read;     /* tokens, by sampler_read() */
+    int32_t *last;    /* newest token of each sequence */
+    int32_t *targets; /* what follows them, or NULL: no losses */
+    int32_t *recent;  /* the newest tokens, as many as the context, of each */
     float *logits;
     void *raw;                   /* the logits in the type of the model */
     struct sampler_token *order; /* scratch memory of one draw */
@@ -51,9 +53,10 @@ struct sampler_token {
 typedef void sampler_fn(void *arg, int sequence, int32_t id);
 
 /* room: the tokens of a sequence, with its prompt.  bits: those of a number in
- * the matrices to multiply with, 8 or 4; 0: as the engine has them. */
+ * the matrices to multiply with, 8 or 4; 0: as the engine has them.  losses:
+ * instead of logits. */
 int sampler_open(struct sampler *, struct engine *, int count, int64_t room,
-                 int bits, struct err *);
+                 int bits, bool losses, struct err *);
 void sampler_close(struct sampler *);
 /* Continue the prompt of each sequence, or those tokens at its end that fit
  * into the context, with a warning, by as many tokens as `tokens`.  Returns 1,
@@ -66,6 +69,12 @@ int sampler_run(struct sampler *, const struct ids *prompts, int64_t tokens,
  * not finite. */
 int sampler_read(struct sampler *, int32_t *id, size_t n, struct err *);
 int32_t sampler_next(struct sampler *);
+/* Read n tokens, s->last(n), n <= s->block, after the s->read that are cached.
+ * s->logits has a row for each, as long as the padded vocabulary, or their
+ * losses, of s->targets(n).  The caller may set s->read to fewer. */
+int sampler_read_block(struct sampler *, int64_t n, struct err *);
+/* The logarithm of the sum of exp of n logits; also sets the likeliest id. */
+double sampler_log_sum(const float *logits, int64_t n, int64_t *likeliest);
 
 /* The logits of a whole window, in rows of the padded vocabulary, as s->logits;
  * s is opened for these alone. */
