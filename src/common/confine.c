@@ -79,8 +79,7 @@ static bool allow(int rules, const char *folder, uint64_t access)
 
 static bool allow_nearest(int rules, const char *folder)
 {
-    char *at = xstrdup(folder);
-    bool added;
+    AUTO_FREE char *at = xstrdup(folder);
 
     while (!path_is_folder(at) && strcmp(at, "/") != 0) {
         char *above = path_parent(at);
@@ -88,9 +87,7 @@ static bool allow_nearest(int rules, const char *folder)
         free(at);
         at = above;
     }
-    added = allow(rules, at, WRITES);
-    free(at);
-    return added;
+    return allow(rules, at, WRITES);
 }
 
 /* The size of a ruleset in this version of Landlock. */

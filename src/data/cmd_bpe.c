@@ -260,14 +260,10 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
                                              .threads = n },
                       e);
     counted = clock_mono();
-    if (got == 0) {
+    if (got == 0)
         t = chars ? make_chars(w, n, e) : make_bpe(words, n, conf, e);
-        got = t ? 0 : -1;
-    }
-    if (got == 0)
-        got = path_make(output, e);
-    if (got == 0)
-        got = tokfile_write_folder(t, output, e);
+    got = !t || path_make(output, e) < 0 ? -1
+                                         : tokfile_write_folder(t, output, e);
     if (got == 0) {
         if (!chars && t->n_ids < vocab)
             log_warn("only %d ids instead of %lld: no pair%s is left to merge",
@@ -301,24 +297,23 @@ static int bpe_main(int argc, char **argv, struct err *e)
     const size_t first = 256 + conf.n_specials;
     struct corpus_conf in;
     struct corpus *corpus;
-    int got = check_options(e);
+    int got;
 
-    if (got == 0 && (vocab < (int64_t)first || vocab > 65536))
-        got = err_set(e, ERR_USAGE,
-                      "--vocab expects %zu (bytes and special tokens) to 65536",
-                      first);
-    if (got == 0)
-        got = corpus_conf_set(&in, &input, argv, argc, e);
+    if (check_options(e) < 0)
+        return -1;
+    if (vocab < (int64_t)first || vocab > 65536)
+        return err_set(
+            e, ERR_USAGE,
+            "--vocab expects %zu (bytes and special tokens) to 65536", first);
+    if (corpus_conf_set(&in, &input, argv, argc, e) < 0)
+        return -1;
     confine_output(output, download_any(argv, argc));
-    if (got == 0) {
-        in.special = special;
-        in.n_special = conf.n_specials;
-        got = corpus_open(&corpus, &in, e);
-    }
-    if (got == 0) {
-        got = train(corpus, &conf, e);
-        corpus_close(corpus);
-    }
+    in.special = special;
+    in.n_special = conf.n_specials;
+    if (corpus_open(&corpus, &in, e) < 0)
+        return -1;
+    got = train(corpus, &conf, e);
+    corpus_close(corpus);
     return got;
 }
 

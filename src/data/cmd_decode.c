@@ -44,7 +44,7 @@ enum { FULL = 1 << 18 };
 
 struct text_writer {
     const struct tokenizer *tokenizer;
-    const struct decoder *d;
+    struct decoder *d;
     int32_t eot; /* or -1 */
     FILE *fp;
     struct buf text;   /* not written yet; with --jsonl, a document */
@@ -146,15 +146,14 @@ static int find_eot(struct text_writer *w, const struct shard *s, struct err *e)
 {
     AUTO(lock_clear) struct lock l = { 0 };
     int32_t id = -1;
-    int ret = 0;
 
     if (lock_find(&l, s->path))
         w->eot_last = l.eot && strcmp(l.eot, "last") == 0;
-    else if (s->n > 0)
-        ret = shard_copy(s, 0, 1, &id, NULL, e);
+    else if (s->n > 0 && shard_copy(s, 0, 1, &id, NULL, e) < 0)
+        return -1;
     if (!l.path)
         w->eot_last = id < 0 || id != w->eot;
-    return ret;
+    return 0;
 }
 
 /* Returns the number of tokens that were decoded, or -1. */
@@ -162,19 +161,15 @@ static int64_t decode_file(struct text_writer *w, const char *path,
                            int64_t most, struct err *e)
 {
     AUTO(shard_close) struct shard s = { 0 };
-    int64_t n;
-    int got = 0;
 
     if (lock_same_tokenizer(path, w->tokenizer, e) < 0 ||
         shard_open(&s, path, width ? width : lock_width(path, w->tokenizer),
                    e) < 0)
         return -1;
-    if (w->documents == 0) /* the first file */
-        got = find_eot(w, &s, e);
-    n = most < s.n ? most : s.n;
-    if (got == 0)
-        got = decode_tokens(w, &s, n, e);
-    return got < 0 ? -1 : n;
+    if (w->documents == 0 && find_eot(w, &s, e) < 0) /* the first file */
+        return -1;
+    most = most < s.n ? most : s.n;
+    return decode_tokens(w, &s, most, e) < 0 ? -1 : most;
 }
 
 static int decode_files(struct text_writer *w, char **path, int n,
@@ -201,20 +196,16 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
     struct text_writer w = {
         .tokenizer = t,
         .eot = special ? -1 : tokenizer_eot(t),
-        .fp = stdout,
         .text = BUF_INIT,
     };
-    struct decoder *d;
     int got;
 
-    if (output) {
-        if (save_open(&save, output, e) < 0)
-            return -1;
-        w.fp = save.fp;
-    }
-    w.d = d = decoder_new(t, w.eot);
+    if (output && save_open(&save, output, e) < 0)
+        return -1;
+    w.fp = output ? save.fp : stdout;
+    w.d = decoder_new(t, w.eot);
     got = decode_files(&w, argv, argc, e);
-    decoder_free(d);
+    decoder_free(w.d);
     buf_clear(&w.text);
     if (output && got == 0)
         return save_commit(&save, e);

@@ -384,25 +384,21 @@ static int encode_to(struct encoding *w, struct sink *sink,
     if (corpus_open(&corpus, &w->in, e) < 0)
         return -1;
     got = encode_corpus(corpus, sink, &w->conf, state, by_subset, e);
-    if (got == 0 && state->tokens == 0)
-        got = err_set(e, ERR_INPUT,
-                      rules ? "there is no text that the rules keep"
-                            : "there is no text in the input");
-    if (got == 0 && rules)
-        list_dropped(w, state->dropped);
-    if (got == 0)
-        got = sink_close(sink, e);
-    if (got == 0 && shuffle < 0)
-        got = write_lock(w, sink, e);
-    if (got == 0) {
-        log_totals(state, before, clock_mono() - begin);
-        if (before == 0) /* else tokens of earlier runs are not counted */
-            warn_of_empty(w, state, by_subset);
-        if (shuffle < 0 && log_shows(LOG_INFO))
-            got = print_files(sink, e);
-    }
     corpus_close(corpus);
-    return got;
+    if (got < 0)
+        return -1;
+    if (state->tokens == 0)
+        return err_set(e, ERR_INPUT,
+                       rules ? "there is no text that the rules keep"
+                             : "there is no text in the input");
+    if (rules)
+        list_dropped(w, state->dropped);
+    if (sink_close(sink, e) < 0 || (shuffle < 0 && write_lock(w, sink, e) < 0))
+        return -1;
+    log_totals(state, before, clock_mono() - begin);
+    if (before == 0) /* else tokens of earlier runs are not counted */
+        warn_of_empty(w, state, by_subset);
+    return shuffle < 0 && log_shows(LOG_INFO) ? print_files(sink, e) : 0;
 }
 
 /* Encode to the files that a sink writes. */
@@ -552,18 +548,14 @@ static int write_shuffled(struct encoding *w, const struct unshuffled *u,
 {
     struct sink_state state;
     struct sink *sink;
-    int ret;
+    int ret = -1;
 
     w->out.work = NULL; /* what is shuffled is not resumed, but begun again */
     if (sink_open(&sink, &w->out, &state, e) < 0)
         return -1;
-    ret = shuffle_subsets(w, u, sink, e);
-    if (ret == 0)
-        ret = sink_close(sink, e);
-    if (ret == 0)
-        ret = write_lock(w, sink, e);
-    if (ret == 0 && log_shows(LOG_INFO))
-        ret = print_files(sink, e);
+    if (shuffle_subsets(w, u, sink, e) == 0 && sink_close(sink, e) == 0 &&
+        write_lock(w, sink, e) == 0)
+        ret = log_shows(LOG_INFO) ? print_files(sink, e) : 0;
     sink_free(sink);
     return ret;
 }

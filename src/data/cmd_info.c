@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,12 @@
 #include "data/token/tokenizer.h"
 #include "data/token/words.h"
 
+enum { TOP_WORDS = 64, TOP_MEMORY = 256 << 20 };
+
 static const char *tokenizer_path, *top, *no_output;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
-static int head = 100;
-static bool describe;
+static int head = 100, top_words;
+static bool describe, top_lines;
 static struct table_style style;
 
 static const struct opt info_opts[] = {
@@ -39,6 +42,11 @@ static const struct opt info_opts[] = {
       "also print repetitions and lengths of texts; with -T, bytes per token" },
     { 0, "top", "field", OPT_STRING, &top,
       "list the most frequent values of FIELD, of URLs their hosts" },
+    { 0, "top-lines", NULL, OPT_FLAG, &top_lines,
+      "list the lines that most documents have" },
+    { 0, "top-words", "count", OPT_INT, &top_words,
+      "list the sequences of COUNT words that most documents have",
+      .range = { 1, TOP_WORDS } },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -148,13 +156,12 @@ struct lengths {
 static int add_length(void *arg, const struct corpus_doc *d, struct err *e)
 {
     struct lengths *l = arg;
-    struct ids ids = { 0 };
+    AUTO(ids_clear) struct ids ids = { 0 };
 
     (void)e;
     if (l->tokenizer)
         tokenizer_encode(l->tokenizer, d->text, d->len, 0, &ids);
     l->tokens += (double)ids.n;
-    ids_clear(&ids);
     hashset_add(&l->seen, hash128(d->text, d->len, 0).hi);
     APPEND(l->bytes, l->n, l->room) = (double)d->len;
     return 0;
@@ -206,20 +213,48 @@ static int add_text(struct table *t, char *path, const struct tokenizer *tok,
     return got;
 }
 
-/* ---- values of a field --------------------------------------------------- */
+/* ---- the most frequent values, lines and sequences of words -------------- */
 
-/* Count the value that was read in place of the text. */
-static int count_value(void *arg, const struct corpus_doc *d, struct err *e)
+struct tally {
+    struct words *words;
+    int64_t documents;
+};
+
+/* Count once what a document has: the value that was read in place of the text,
+ * each of its lines, or each sequence of words. */
+static int count_parts(void *arg, const struct corpus_doc *d, struct err *e)
 {
-    const char *value = d->text, *const end = value + d->len;
-    struct words *w = arg;
-    size_t n = d->len;
+    const char *const end = d->text + d->len, *stop, *last;
+    const char *const breaks = top ? "" : top_lines ? "\n" : " \t\n\v\f\r";
+    const size_t most = top || top_lines ? 1 : (size_t)top_words;
+    AUTO(hashset_clear) struct hashset seen = { 0 };
+    AUTO(buf_clear) struct buf all = BUF_INIT;
+    size_t begin[TOP_WORDS], n = 0, len;
+    struct tally *t = arg;
 
-    if (memmem(value, n, "://", 3))
-        value = clean_host(value, &n);
-    words_count(w, (const uint8_t *)value, (const uint8_t *)end,
-                &(uint32_t){ (uint32_t)n }, 1);
-    return words_full(w) ? words_spill(w, e) : 0;
+    t->documents++;
+    for (const char *s = d->text; s < end; s = stop + 1) {
+        for (stop = s; stop < end && !strchr(breaks, *stop);)
+            stop++;
+        for (last = stop; last > s && isspace((unsigned char)last[-1]);)
+            last--;
+        while (s < last && isspace((unsigned char)*s))
+            s++;
+        len = (size_t)(last - s);
+        if (top && memmem(s, len, "://", 3))
+            s = clean_host(s, &len);
+        if (len == 0)
+            continue;
+        begin[n++ % most] = all.len;
+        buf_add(&all, s, len);
+        s = all.s + begin[n % most];
+        len = (size_t)(all.s + all.len - s);
+        if (n >= most && hashset_add(&seen, hash128(s, len, 0).hi))
+            words_count(t->words, (const uint8_t *)s, (const uint8_t *)s + len,
+                        &(uint32_t){ (uint32_t)len }, 1);
+        buf_char(&all, ' ');
+    }
+    return words_full(t->words) ? words_spill(t->words, e) : 0;
 }
 
 static int print_values(struct word_list *l, int64_t all, struct err *e)
@@ -243,17 +278,18 @@ static int list_values(int argc, char **argv, struct err *e)
 {
     AUTO(word_list_clear) struct word_list list = { .text = BUF_INIT };
     AUTO(words_clear) struct words w = { 0 };
+    struct tally t = { &w, 0 };
     struct corpus_conf conf;
     int64_t left_out;
 
-    words_init(&w, (size_t)256 << 20);
+    words_init(&w, TOP_MEMORY);
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
-    conf.field = top;
-    return corpus_each(&conf, count_value, &w, e) < 0 ||
-                   words_collect(&list, &w, 1, 0, &left_out, e) < 0
+    conf.field = top ? top : conf.field;
+    return corpus_each(&conf, count_parts, &t, e) < 0 ||
+                   words_collect(&list, &w, 1, TOP_MEMORY, &left_out, e) < 0
                ? -1
-               : print_values(&list, w.pieces, e);
+               : print_values(&list, t.documents, e);
 }
 
 static int info_main(int argc, char **argv, struct err *e)
@@ -266,7 +302,7 @@ static int info_main(int argc, char **argv, struct err *e)
 
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name the files to describe");
-    if (top)
+    if (top || top_words || top_lines)
         return list_values(argc, argv, e);
     if (form < 0 ||
         (tokenizer_path && tokenizer_load(&tok, tokenizer_path, e) < 0))

@@ -276,7 +276,7 @@ static int leak_main(int argc, char **argv, struct err *e)
 {
     AUTO(path_list_clear) struct path_list trains = { 0 }, evals = { 0 };
     int64_t whole = 0;
-    int ret = 0, fits = 0;
+    int fits = 0;
 
     if (argc)
         return err_set(e, ERR_USAGE,
@@ -289,24 +289,23 @@ static int leak_main(int argc, char **argv, struct err *e)
         path_list_add(&evals, xstrdup(eval.item[i]));
     confine_output(output, download_any(trains.name, (int)trains.n) ||
                                download_any(evals.name, (int)evals.n));
-    if (lock_file)
-        ret = add_lock(&trains, &evals, &fits, e);
-    if (ret == 0 && (!trains.n || !evals.n))
-        ret = err_set(e, ERR_USAGE,
-                      "expected --train and --eval, or --lock with a file that "
-                      "lists text and eval");
-    if (ret == 0)
-        ret = check_removal(&trains, e);
-    if (ret == 0)
-        ret = compare_texts(&trains, &evals, &whole, e);
-    if (ret == 0 && whole)
-        ret = err_set(e, ERR_INPUT,
-                      "the training text contains %lld evaluation document%s",
-                      (long long)whole, whole == 1 ? "" : "s");
-    else if (ret == 0 && fits)
-        ret = err_set(e, ERR_INPUT,
-                      "the tokenizer was trained on evaluation text");
-    return ret;
+    if (lock_file && add_lock(&trains, &evals, &fits, e) < 0)
+        return -1;
+    if (!trains.n || !evals.n)
+        return err_set(
+            e, ERR_USAGE,
+            "expected --train and --eval, or --lock with a file that "
+            "lists text and eval");
+    if (check_removal(&trains, e) < 0 ||
+        compare_texts(&trains, &evals, &whole, e) < 0)
+        return -1;
+    if (whole)
+        return err_set(e, ERR_INPUT,
+                       "the training text contains %lld evaluation document%s",
+                       (long long)whole, whole == 1 ? "" : "s");
+    return fits ? err_set(e, ERR_INPUT,
+                          "the tokenizer was trained on evaluation text")
+                : 0;
 }
 
 const struct cmd cmd_leak = {

@@ -51,17 +51,16 @@ static int lock_main(int argc, char **argv, struct err *e)
             ret = lock_add(&l, lists[i].role, lists[i].paths->item[k], e);
     for (int i = 0; i < argc && ret == 0; i++)
         ret = lock_add(&l, LOCK_TOKENS, argv[i], e);
-    if (ret == 0 && source)
-        ret = lock_add_sources(&l, source, e);
-    if (ret == 0 && l.n == 0)
-        ret = err_set(e, ERR_USAGE, "name the files to lock");
-    if (ret == 0 && command && strchr(command, '\n'))
-        ret = err_set(e, ERR_USAGE, "--command expects one line");
-    if (ret == 0)
-        ret = lock_write(&l, output, e);
-    if (ret == 0)
-        log_info("%s lists %s", output, num_count(count, (int64_t)l.n, "file"));
-    return ret;
+    if (ret < 0 || (source && lock_add_sources(&l, source, e) < 0))
+        return -1;
+    if (l.n == 0)
+        return err_set(e, ERR_USAGE, "name the files to lock");
+    if (command && strchr(command, '\n'))
+        return err_set(e, ERR_USAGE, "--command expects one line");
+    if (lock_write(&l, output, e) < 0)
+        return -1;
+    log_info("%s lists %s", output, num_count(count, (int64_t)l.n, "file"));
+    return 0;
 }
 
 const struct cmd cmd_lock = {

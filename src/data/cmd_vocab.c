@@ -108,7 +108,7 @@ static int add_tokens(struct tokenizer *t, struct err *e)
 static int vocab_main(int argc, char **argv, struct err *e)
 {
     struct tokenizer *t;
-    int got;
+    int got = -1;
 
     if (argc != 1)
         return err_set(e, ERR_USAGE,
@@ -117,10 +117,7 @@ static int vocab_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
     if (tokfile_load(&t, argv[0], split < 0 ? PRETOKENIZE_ALL : split, e) < 0)
         return -1;
-    got = add_tokens(t, e);
-    if (got == 0 && output)
-        got = write_forms(t, e);
-    if (got == 0)
+    if (add_tokens(t, e) == 0 && (!output || write_forms(t, e) == 0))
         got = print_facts(t, e);
     tokenizer_free(t);
     return got;

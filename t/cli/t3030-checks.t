@@ -274,6 +274,27 @@ is "$(head -n 1 out | cut -f3)" 0.5 "a value has its share of the documents"
 is "$(gdata info --top language --where 'text != one' --tsv --no-header \
     urls.jsonl urls.jsonl | cut -f1,2)" "en	10" \
     "info --top counts the documents of all files that --where chooses"
+cat >parts.jsonl <<'EOF'
+{"text": "Menu | Home\n\nA text of\none kind.\n  Menu | Home "}
+{"text": "Menu | Home\r\nA  text\tof another kind."}
+{"text": "menu | home"}
+{"text": ""}
+EOF
+printf '{"text": "%s"}\n' "$(head -c 17000 /dev/zero | tr '\0' x)" >>parts.jsonl
+is "$(gdata info --top-lines --tsv --no-header parts.jsonl)" \
+    "Menu | Home	2	0.4
+A  text\tof another kind.	1	0.2
+A text of	1	0.2
+menu | home	1	0.2
+one kind.	1	0.2" "info --top-lines counts a line once in a document"
+is "$(gdata info --top-words 3 -n 3 --tsv --no-header parts.jsonl)" \
+    "A text of	2	0.4
+Home A text	2	0.4
+Menu | Home	2	0.4" "info --top-words counts sequences across white space"
+is "$(gdata info --top-words 64 --tsv --no-header parts.jsonl)" "" \
+    "info --top-words lists nothing if all texts are shorter"
+run 2 gdata info --top-words 65 parts.jsonl
+ok $? "info --top-words takes at most 64"
 is "$(gdata info --top url -n 2 --tsv --no-header urls.jsonl | wc -l)" 2 \
     "info --top -n lists so many values"
 run 1 gdata info --top missing urls.jsonl && grep -q 'no field "missing"' err

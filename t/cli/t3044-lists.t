@@ -98,6 +98,41 @@ gdata clean -q --rules domains.ini -o plain.out plain.txt >counts 2>err
 is "$?/$(grep -c . plain.out)/$(sed -n 4p counts)" "0/1/lists.url_field		1" \
     "plain text has no URL, and is kept and counted"
 
+# lines
+cat >pages.jsonl <<'EOF'
+{"text": "Home | About\nThe first page has this.\n All rights reserved. "}
+{"text": "Home | About\r\nThe second one.\nall rights RESERVED."}
+{"text": "Home | About us\nAll rights reserved"}
+{"text": "  Home | About  "}
+EOF
+printf 'home | about\nAll rights reserved.\nnever\n' >common.txt
+printf '[lists]\nlines = common.txt\n' >lines.ini
+gdata clean -q -r lines.ini -o pages.out --keep-dropped 1 pages.jsonl \
+    >counts 2>err
+is "$(cat pages.out)" '{"text": "The first page has this."}
+{"text": "The second one."}
+{"text": "Home | About us\nAll rights reserved"}' \
+    "lines that are in a list are removed"
+is "$(cat counts)" "rule	documents	changes
+empty	0	
+lists.lines		5
+c4.sentences_min	1	
+kept	3	" "the table counts removed lines, and documents of nothing else"
+awk 'BEGIN { for (i = 0; i < 40; i++) for (k = 0; k < 500; k++)
+    printf "{\"text\": \"Menu %d\\nText %d of %d.\\nFooter\"}\n", i, k, i }' \
+    >site.jsonl
+gdata info --top-lines -n 100000 --tsv --no-header site.jsonl |
+    awk -F'\t' '$2 > 40 { print $1 }' >common.txt
+is "$(sort common.txt | sed '2,40d' | tr '\n' ' ')" "Footer Menu 9 " \
+    "info lists the lines that more than 40 documents have"
+for n in 1 3; do
+    gdata clean -q -j$n -r lines.ini -o site.$n site.jsonl >counts.$n 2>err
+done
+cmp site.1 site.3 && cmp counts.1 counts.3
+ok $? "any number of threads removes the same lines"
+is "$(sed -n '1p;$p' site.1)$(grep -c 'Menu\|Footer' site.1)" '{"text": "Text 0 of 0."}
+{"text": "Text 499 of 39."}0' "the lines of many documents are gone"
+
 # any number of threads
 awk 'BEGIN { for (i = 0; i < 60000; i++)
     printf "{\"url\": \"http://%s.test/%d\", \"text\": \"%s text %d\"}\n",

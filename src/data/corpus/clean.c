@@ -74,7 +74,7 @@ static int read_limit(struct clean *c, const struct conf *f, int i,
     if (published && strcmp(text, "default") == 0)
         text = published;
     *limit = 0;
-    if (rules[i].kind == LIST)
+    if (rules[i].kind == LIST || i == CLEAN_LIST_LINES)
         return clean_read_list(c, i, f, text, e);
     if (replaces ? strcmp(text, published) == 0
                  : num_real(text, limit) && *limit >= 0)
@@ -377,7 +377,10 @@ static void keep_line(struct counts *k, const uint8_t *s, const uint8_t *end)
         buf_add(kept, s, (size_t)(end - s));
     }
     values[CLEAN_LINE_MARKS] = is_marked(kept->s + had, kept->len - had);
-    for (int i = CLEAN_LINE_LETTERS; i < CLEAN_SENTENCES; i++) {
+    if (c->list[CLEAN_LIST_LINES].line)
+        values[CLEAN_LIST_LINES] =
+            clean_find(c, CLEAN_LIST_LINES, (const char *)s, (size_t)(end - s));
+    for (int i = CLEAN_LIST_LINES; i < CLEAN_SENTENCES; i++) {
         if (i == CLEAN_LOREM_IPSUM && uses(c, i, CLEAN_POLICIES))
             count_phrases(c, kept->s + had, kept->len - had, &values[i]);
         if (!clean_is_of_lines(i)) {

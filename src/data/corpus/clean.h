@@ -47,6 +47,7 @@ struct clean {
     struct grams grams;
     struct clean_list {
         struct hashset known; /* hashes of what entries begin with */
+        bool whole;           /* must an entry be all of a host, or a line? */
         uint32_t *line;       /* by index, of an entry, or 0; NULL: no list */
         char sha256[SHA256_TEXT];
     } list[CLEAN_RULES];

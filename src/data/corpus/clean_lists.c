@@ -73,9 +73,9 @@ static int read_entries(struct clean_list *l, const struct buf *text,
             last = s;
         while (s < last) {
             s = hash_part(&hash, s, last);
-            if (!l->line)
+            if (!l->line && (s == last || !l->whole))
                 hashset_add(&l->known, hash);
-            else if (s == last)
+            else if (l->line && s == last)
                 l->line[hashset_find(&l->known, hash)] = line;
         }
         s = stop;
@@ -94,6 +94,7 @@ int clean_read_list(struct clean *c, int rule, const struct conf *f,
     AUTO(buf_clear) struct buf text = BUF_INIT;
     struct clean_list *const l = &c->list[rule];
 
+    l->whole = rule == CLEAN_DOMAINS || rule == CLEAN_LIST_LINES;
     if (buf_read_file(&text, path, LIST_MAX, e) < 0 ||
         read_entries(l, &text, path, e) < 0)
         return conf_wrap(f, clean_name[rule], e);
@@ -113,19 +114,21 @@ void clean_unload(struct clean *c)
 
 /* ---- what a document has of them ----------------------------------------- */
 
-/* The line of an entry that begins with what ends at p and has this hash, or 0.
- * A domain ends where the text does. */
-static uint32_t find_on(const struct clean_list *l, bool is_domain,
-                        uint64_t hash, const uint8_t *p, const uint8_t *end)
+/* The line of an entry that begins with what ends at p and has this hash, or 0;
+ * if it must be whole, of one that ends with the text. */
+static uint32_t find_on(const struct clean_list *l, uint64_t hash,
+                        const uint8_t *p, const uint8_t *end)
 {
-    for (;; p = hash_part(&hash, p, end)) {
-        const size_t i = hashset_find(&l->known, hash);
+    size_t i;
 
-        if (i == SIZE_MAX)
-            return 0;
-        if (p == end || (l->line[i] && !is_domain))
+    while (l->whole && p < end)
+        p = hash_part(&hash, p, end);
+    while ((i = hashset_find(&l->known, hash)) != SIZE_MAX) {
+        if (l->line[i] || p == end)
             return l->line[i];
+        p = hash_part(&hash, p, end);
     }
+    return 0;
 }
 
 const char *clean_host(const char *url, size_t *n)
@@ -142,8 +145,8 @@ const char *clean_host(const char *url, size_t *n)
 
 double clean_find(const struct clean *c, int rule, const char *text, size_t n)
 {
-    const bool is_domain = rule == CLEAN_DOMAINS;
-    const char *const s = is_domain ? clean_host(text, &n) : text;
+    const struct clean_list *const l = &c->list[rule];
+    const char *const s = rule == CLEAN_DOMAINS ? clean_host(text, &n) : text;
     const uint8_t *p = (const uint8_t *)s, *const begin = p, *const end = p + n;
     uint32_t line = 0, skipped;
 
@@ -153,8 +156,10 @@ double clean_find(const struct clean *c, int rule, const char *text, size_t n)
         uint64_t hash = 0;
 
         p = hash_part(&hash, p, end);
-        if (*at > ' ' && (!is_domain || at == begin || at[-1] == '.'))
-            line = find_on(&c->list[rule], is_domain, hash, p, end);
+        if (*at > ' ' && (!l->whole || at == begin || at[-1] == '.'))
+            line = find_on(l, hash, p, end);
+        if (rule == CLEAN_LIST_LINES)
+            break;
         p = is_word ? p : at; /* and what ends the word */
         p += p < end ? utf8_decode(p, end, &skipped) : 0;
     }

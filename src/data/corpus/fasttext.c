@@ -494,26 +494,21 @@ static int count_words(struct word_list *list, const struct fasttext_text *t,
     const uint32_t mark_len = END;
     AUTO(words_clear) struct words w = { 0 };
     int64_t left_out;
-    int ret = 0;
 
     words_init(&w, (size_t)1 << 30);
-    for (size_t i = 0; i < n && ret == 0; i++) {
+    for (size_t i = 0; i < n; i++) {
         const char *p = t[i].text, *const end = p + t[i].n;
         size_t len;
 
-        for (const char *word; word = next_word(&p, end, &len), len > 0;) {
-            const uint32_t stop = (uint32_t)len;
-
+        for (const char *word; word = next_word(&p, end, &len), len > 0;)
             if (len < MARK || memcmp(word, label_mark, MARK) != 0)
                 words_count(&w, (const uint8_t *)word, (const uint8_t *)end,
-                            &stop, 1);
-        }
+                            &(uint32_t){ (uint32_t)len }, 1);
         words_count(&w, mark, mark + END, &mark_len, 1);
-        ret = words_full(&w) ? words_spill(&w, e) : 0;
+        if (words_full(&w) && words_spill(&w, e) < 0)
+            return -1;
     }
-    if (ret == 0)
-        ret = words_collect(list, &w, 1, 0, &left_out, e);
-    return ret;
+    return words_collect(list, &w, 1, 0, &left_out, e);
 }
 
 static void add_entry(struct buf *b, const char *mark, const char *word,

@@ -92,7 +92,7 @@ static char *cut(struct arena *mem, const char **p, const char *mark)
 /* Divide a text into the special token that it begins with and the rest. */
 static const char *split(struct chat_template *c, const char **text)
 {
-    struct boundary_word *special;
+    AUTO_FREE struct boundary_word *special = NULL;
     size_t n = tokenizer_specials(c->tokenizer, ENCODER_SPECIAL, &special);
     size_t len = 0;
     const char *begin = *text;
@@ -101,7 +101,6 @@ static const char *split(struct chat_template *c, const char **text)
         if (special[n].len > len &&
             strncmp(begin, special[n].text, special[n].len) == 0)
             len = special[n].len;
-    free(special);
     *text = begin + len;
     return arena_strndup(&c->mem, begin, len);
 }
@@ -145,7 +144,7 @@ static int read_loop(struct chat_template *c, const char *p, struct err *e)
 
 static int read_file(struct chat_template *c, const char *path, struct err *e)
 {
-    struct buf file = BUF_INIT, plain = BUF_INIT;
+    AUTO(buf_clear) struct buf file = BUF_INIT, plain = BUF_INIT;
     json_t *o = NULL, *bos;
     int ret = buf_read_file(&file, path, 1 << 20, e);
 
@@ -162,8 +161,6 @@ static int read_file(struct chat_template *c, const char *path, struct err *e)
             c->words.begin = arena_strdup(&c->mem, json_string_value(bos));
     }
     json_decref(o);
-    buf_clear(&plain);
-    buf_clear(&file);
     return ret;
 }
 
@@ -261,7 +258,7 @@ size_t chat_template_head(const struct chat_template *c, struct encoder *enc,
 {
     const bool answers = strcmp(role, "assistant") == 0;
     const char *after = c->words.after_head;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     size_t left_out;
 
     add_id(ids, c->start);
@@ -272,7 +269,6 @@ size_t chat_template_head(const struct chat_template *c, struct encoder *enc,
     add_id(ids, c->head);
     if (c->head >= 0)
         left_out += encoder_run(enc, after, strlen(after), ids);
-    buf_clear(&text);
     return left_out;
 }
 

@@ -113,11 +113,10 @@ static int read_into(struct tokenizer *t, const char *path,
                      tokfile_parse_fn *parse, struct err *e)
 {
     AUTO(buf_clear) struct buf text = BUF_INIT;
-    int got = buf_read_file(&text, path, FILE_MAX, e);
 
-    if (got == 0 && parse(t, text.s, text.len, e) < 0)
-        got = err_wrap(e, "%s", path);
-    return got;
+    if (buf_read_file(&text, path, FILE_MAX, e) < 0)
+        return -1;
+    return parse(t, text.s, text.len, e) < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
 /* The first of these names that exists in the folder of path, or NULL. */
@@ -143,20 +142,16 @@ static const char *const merge_names[] = { "vocab.bpe", "merges.txt", NULL };
 static int read_parts(struct tokenizer *t, const char *path,
                       tokfile_parse_fn *parse, struct err *e)
 {
-    AUTO_FREE char *vocab = NULL;
-    int got = 0;
+    AUTO_FREE char *vocab = parse == tokfile_parse_merges
+                                ? find_in_folder(path, vocab_names)
+                                : NULL;
 
-    if (parse == tokfile_parse_merges)
-        vocab = find_in_folder(path, vocab_names);
-    if (vocab)
-        got = read_into(t, vocab, tokfile_parse_vocab, e);
-    if (got == 0)
-        got = read_into(t, path, parse, e);
+    if ((vocab && read_into(t, vocab, tokfile_parse_vocab, e) < 0) ||
+        read_into(t, path, parse, e) < 0)
+        return -1;
     if (t->pretokenizer == PRETOKENIZE_ALL)
         t->pretokenizer = PRETOKENIZE_GPT2;
-    if (got == 0 && tokenizer_ready(t, e) < 0)
-        got = err_wrap(e, "%s", path);
-    return got;
+    return tokenizer_ready(t, e) < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
 static int read_file(struct tokenizer **out, const char *path,
