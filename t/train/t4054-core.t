@@ -164,6 +164,11 @@ cp whole $sense/copa.jsonl
 gtrain eval run --tasks core/copa --shots 14 --data . >out 2>&1
 like out "copa.jsonl:[0-9]*: there are too few questions for 14 shots" \
     "more shots than other questions are refused"
+gtrain -q -c c.ini --name few --set eval.tasks=core/piqa \
+    --set eval.tasks_limit=10 >out 2>&1
+is "$? $(sed 's/.*core/core/' out)" "2 core/piqa draws 10 shots from the \
+questions that are asked; a limit of 10 is too low" \
+    "a limit below the shots of a task is refused before training"
 mine() {        # mine LINE...: a file of tasks with these lines in [mine/one]
     printf '%s\n' '[mine/one]' "file = $sense/copa.jsonl" 'context = {query}' \
         'choices = {choices}' 'label = {gold}' "$@" >mine.ini

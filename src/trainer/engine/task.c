@@ -200,6 +200,11 @@ static int complete_task(struct tasks *all, struct task *t,
     t->limit = c->limit;
     if (t->is[TASK_MEAN])
         return complete_mean(all, t, e);
+    if (t->core && t->limit > 0 && t->limit <= t->shots)
+        return err_set(e, ERR_USAGE,
+                       "%s draws %lld shots from the questions that are asked; "
+                       "a limit of %lld is too low",
+                       t->name, (long long)t->shots, (long long)t->limit);
     set_paths(t, c, &all->mem);
     if (!path_exists(t->path))
         return err_open(e, "cannot open %s", t->path);
