@@ -13,13 +13,13 @@ head -n 3 data/own.jsonl >data/shots.jsonl
 for i in 1 2 3 4; do
     echo '{"text": "some '$i' more words"}'
 done >data/lambada_test.jsonl
+printf '%s\n' '[own]' 'shots = 1' 'shots_file = shots.jsonl' >base.ini
 cat >own.ini <<'END'
+extends = base.ini
 [own]
 context = {q}
 choices = {a}
 label = {r}
-shots = 1
-shots_file = shots.jsonl
 END
 small_ini data.tokenizer=tok "data.train=tokens/data_*.bin" \
     "data.val=tokens/data_*.bin" eval.every=10 eval.sequences=2 \
@@ -90,14 +90,14 @@ gtrack claims --fill r.md >out 2>&1 && gtrack claims --tsv --no-header r.md >out
 is "$? $(cut -f3,6 out)" "0 task/own/acc${tab}equal" "a claim on an answer holds"
 gtrack bundle one -o paper.tar --data >out 2>&1
 tar tf paper.tar >names
-for file in own.ini data/own.jsonl data/shots.jsonl data/lambada_test.jsonl; do
+for file in own.ini base.ini data/own.jsonl data/shots.jsonl data/lambada_test.jsonl; do
     like names "^paper/files/$file\$" "a bundle has $file"
 done
 
 # A signal comes among the tasks: none of their answers is recorded twice.
 awk 'BEGIN { for (i = 0; i < 100000; i++)
     printf "{\"q\":\"a%d\",\"a\":[\"b\",\"c\"],\"r\":%d}\n", i, i % 2 }' >data/big.jsonl
-sed '/shots/d; s/own/big/' own.ini >big.ini
+sed '/extends/d; s/own/big/' own.ini >big.ini
 asks() {        # asks NAME LIMIT
     gtrain --config c.ini --name "$1" --resume auto --set eval.tasks=lambada,big.ini \
         --set eval.every=5 --set eval.tasks_limit="$2" >log 2>&1

@@ -119,6 +119,7 @@ static void store_task(struct run *run, const struct task *t)
         { "file", t->path },
         { "shots_file", t->shots > 0 ? t->shots_path : NULL },
         { "ini", t->ini },
+        { "extends", t->base },
     };
 
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
