@@ -71,7 +71,8 @@ static int add_key(void *arg, const char *key, const char *value,
                             .ini = l->ini };
     }
     if (l->ini && strncmp(where, l->ini, strlen(l->ini)) != 0)
-        t->base = arena_strndup(&all->mem, where, strcspn(where, ":"));
+        t->base = arena_strndup(&all->mem, where,
+                                (size_t)(strrchr(where, ':') - where));
     buf_printf(&text, "%s%s", str_or_empty(t->is[i]), value);
     replace_text(&text, "\\n", "\n");
     replace_text(&text, "\\s", " ");
