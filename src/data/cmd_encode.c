@@ -635,14 +635,24 @@ static int encode_input(struct encoding *w, struct err *e)
     return shuffle >= 0 ? encode_shuffled(w, e) : encode_files(w, &w->out, e);
 }
 
+/* The rules are read again, which a pipe could not be. */
+static int hash_rules(struct encoding *w, struct err *e)
+{
+    const int fd = path_open(rules, PATH_FOLLOW_LINKS, e);
+    int64_t size;
+
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return sha256_file(rules, w->clean_hash, &size, e);
+}
+
 static int encode_main(int argc, char **argv, struct err *e)
 {
     struct encoding w = { 0 };
-    int64_t size;
     int got = -1;
 
-    if (check_options(e) < 0 ||
-        (rules && sha256_file(rules, w.clean_hash, &size, e) < 0) ||
+    if (check_options(e) < 0 || (rules && hash_rules(&w, e) < 0) ||
         corpus_conf_set(&w.in, &input, argv, argc, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));

@@ -368,6 +368,12 @@ like err "too long for --clean; gdata clean writes it as JSON Lines" \
     "a document that is read in parts is refused"
 encode chat --clean three.ini --chat chatml many.jsonl
 like err "chat and --clean exclude each other" "conversations are not cleaned"
+mkfifo rules.pipe
+cat three.ini >rules.pipe 2>/dev/null &
+encode piped --clean rules.pipe many.jsonl
+like err "cannot read rules.pipe: it is not a regular file" \
+    "rules from a pipe, which could not be read again, are refused"
+kill $! 2>/dev/null
 printf '{"text": "one"}\n' >one.jsonl
 encode none --clean three.ini one.jsonl
 like err "there is no text that the rules keep" "nothing to keep is an error"
