@@ -97,6 +97,10 @@ static int compare_locks(struct table *t, const char *path, int *bad,
         add_row(t, path, "vocabulary", "another content", false);
         ++*bad;
     }
+    if (strcmp(l.dropped.s, old.dropped.s) != 0) {
+        add_row(t, path, "clean", "other rules or counts", false);
+        ++*bad;
+    }
     for (size_t i = 0; i < l.n; i++) {
         const struct lock_entry *now = &l.entry[i],
                                 *was = find_entry(&old, now);

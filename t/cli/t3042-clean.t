@@ -343,6 +343,10 @@ is "$(ls kept4/*.bin | wc -l)$(cat out)" "$(ls direct4/*.bin | wc -l)" \
     "the shards have the lines that clean keeps"
 gdata verify -T tok direct/x.tokens.lock >out 2>err
 is $? 0 "a lock with counts is verified"
+sed 's/^\(dropped [^ ]* [^ ]*\) .*/\1 7/' direct/x.tokens.lock >other.lock
+gdata verify -q --against direct/x.tokens.lock other.lock --tsv >out 2>err
+is "$?$(awk -F'\t' '{ print $2, $3 }' out | tail -n 1)" "1clean other rules or counts" \
+    "verify --against compares what the rules dropped"
 encode mixed -j2 --shuffle 7 --clean "$gopher" many.jsonl
 is "$(grep -c . mixed/x.tokens.lock)/$(grep ^dropped mixed/x.tokens.lock)" \
     "$(grep -c . direct/x.tokens.lock)/$(grep ^dropped direct/x.tokens.lock)" \

@@ -33,7 +33,7 @@ void lock_init(struct lock *l, const char *path)
 {
     AUTO_FREE char *folder = path_parent(path);
 
-    *l = (struct lock){ 0 };
+    *l = (struct lock){ .dropped = BUF_INIT };
     l->path = arena_strdup(&l->mem, path);
     l->folder = arena_strdup(&l->mem, folder);
 }
@@ -41,6 +41,7 @@ void lock_init(struct lock *l, const char *path)
 void lock_clear(struct lock *l)
 {
     free(l->entry);
+    buf_clear(&l->dropped);
     arena_clear(&l->mem);
     *l = (struct lock){ 0 };
 }
@@ -238,9 +239,12 @@ static int load_line(struct lock *l, char *line)
     char *role = next_word(&line), *source = strchr(role, ':');
     const char *sha256, *size;
 
-    if (!*role || *role == '#' || strcmp(role, "clean") == 0 ||
-        strcmp(role, "dropped") == 0)
+    if (!*role || *role == '#')
         return 0;
+    if (strcmp(role, "clean") == 0 || strcmp(role, "dropped") == 0) {
+        buf_printf(&l->dropped, "%s %s\n", role, line);
+        return 0;
+    }
     if (strcmp(role, "command") == 0 || strcmp(role, "eot") == 0) {
         *(*role == 'c' ? &l->command : &l->eot) = arena_strdup(&l->mem, line);
         return 0;

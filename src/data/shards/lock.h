@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/err.h"
 #include "common/mem.h"
 #include "common/sha256.h"
@@ -58,9 +59,10 @@ struct lock {
     const char *folder;  /* paths are relative to it */
     const char *command; /* or NULL */
     char vocabulary[SHA256_TEXT];
-    int64_t ids;       /* of the vocabulary; 0: it is not known */
-    const char *eot;   /* first, last, none, or NULL */
-    const char *clean; /* lines about dropped documents, to write; or NULL */
+    int64_t ids;        /* of the vocabulary; 0: it is not known */
+    const char *eot;    /* first, last, none, or NULL */
+    const char *clean;  /* lines about dropped documents, to write; or NULL */
+    struct buf dropped; /* likewise, but read */
     struct lock_entry *entry;
     size_t n, room;
 };
