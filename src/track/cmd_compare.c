@@ -12,76 +12,179 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
+#include "common/sha256.h"
 #include "common/stats/paired.h"
 #include "store/query/differ.h"
 #include "track/runs/compare_table.h"
 #include "track/runs/track.h"
 
-enum { FILE_MAX = 1 << 30 };
+enum { FILE_MAX = 1 << 30, TASKS_MOST = 10000 };
 
-/* ---- documents --------------------------------------------------------- */
+/* ---- artifacts --------------------------------------------------------- */
 
-struct document {
-    char *source, *training, *losses; /* in the text of the file */
-};
+enum { FIELDS = 5 };
+enum { DOCUMENT_SOURCE, DOCUMENT_TRAINING = 3, DOCUMENT_LOSSES };
+enum { TASK_STEP, TASK_NAME, TASK_METRIC, TASK_ASKED, TASK_ANSWERS };
 
-struct documents {
+struct lines {
     struct buf text;
-    struct document *item;
+    struct line {
+        char *field[FIELDS]; /* in the text */
+    } * item;
     size_t n, room;
 };
 
-/* SOURCE, COUNT, MEAN, TRAINING and LOSSES, with tabs between them. */
-static bool parse_line(struct documents *d, char *line)
+/* Fields have tabs between them. */
+static bool parse_line(struct lines *l, char *text)
 {
-    char *field[5];
+    struct line *line = &APPEND(l->item, l->n, l->room);
 
-    for (int i = 0; i < 5; i++) {
-        field[i] = strsep(&line, "\t");
-        if (!field[i])
+    for (int i = 0; i < FIELDS; i++) {
+        line->field[i] = strsep(&text, "\t");
+        if (!line->field[i])
             return false;
     }
-    APPEND(d->item, d->n, d->room) = (struct document){ .source = field[0],
-                                                        .training = field[3],
-                                                        .losses = field[4] };
-    return true;
+    return !text;
 }
 
-static int load_documents(struct documents *d, const struct run_info *run,
-                          const char *name, struct err *e)
+/* Load an artifact, which a program and its option keep. */
+static int load_lines(struct lines *l, const struct run_info *run,
+                      const char *name, const char *keeps, struct err *e)
 {
-    AUTO_FREE char *path =
-        xasprintf("%s/documents/%s.tsv", run->artifacts, name);
+    AUTO_FREE char *path = path_join(run->artifacts, name);
     const int fd = path_open_inside(path, run_info_inside(run), e);
     char *at, *line;
     int ret = -1;
 
-    d->text = BUF_INIT;
+    l->text = BUF_INIT;
     if (fd >= 0)
-        ret = buf_read_open(&d->text, fd, path, FILE_MAX, e);
+        ret = buf_read_open(&l->text, fd, path, FILE_MAX, e);
     else if (e->kind == ERR_MISSING)
-        err_set(e, ERR_MISSING,
-                "%s has no losses of %s; 'gtrain eval --documents' keeps them",
-                run->name, name);
-    at = d->text.s;
-    for (long n = 1; ret == 0 && (line = strsep(&at, "\n")) && *line; n++)
-        if (!parse_line(d, line))
-            ret =
-                err_set(e, ERR_INPUT, "%s:%ld: expected five fields", path, n);
+        err_set(e, ERR_MISSING, "%s has no %s; %s keeps it", run->name, name,
+                keeps);
+    at = l->text.s;
+    for (long n = 1; ret == 0 && at < l->text.s + l->text.len; n++) {
+        line = strsep(&at, "\n");
+        if (!at || !parse_line(l, line))
+            return err_set(e, ERR_INPUT, "%s:%ld: expected five fields", path,
+                           n);
+    }
     return ret;
 }
 
-static void clear_documents(struct documents *d)
+static void clear_lines(struct lines *l)
 {
-    buf_clear(&d->text);
-    free(d->item);
+    buf_clear(&l->text);
+    free(l->item);
+}
+
+/* ---- tasks ------------------------------------------------------------- */
+
+static int load_tasks(struct lines *l, const struct run_info *run,
+                      struct err *e)
+{
+    int ret = load_lines(l, run, RUN_INFO_TASKS, "gtrain with eval.tasks", e);
+
+    if (ret == 0 && l->n == 0)
+        ret = err_set(e, ERR_INPUT, "%s/%s is empty", run->artifacts,
+                      RUN_INFO_TASKS);
+    for (size_t i = 0; i < l->n && ret == 0; i++) {
+        char *const *field = l->item[i].field, *answers = field[TASK_ANSWERS];
+
+        if (i == TASKS_MOST || !*answers || answers[strspn(answers, "01")] ||
+            !sha256_is_text(field[TASK_ASKED]))
+            ret = err_set(e, ERR_INPUT,
+                          "%s/%s:%zu: expected a SHA-256 and answers of 0 or "
+                          "1, and at most %d lines",
+                          run->artifacts, RUN_INFO_TASKS, i + 1, TASKS_MOST);
+    }
+    return ret;
+}
+
+/* The answers to the same questions, or NULL. */
+static const char *find_answers(const struct lines *l, char *const *like)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        char *const *field = l->item[i].field;
+
+        if (strcmp(field[TASK_NAME], like[TASK_NAME]) == 0 &&
+            strcmp(field[TASK_METRIC], like[TASK_METRIC]) == 0 &&
+            strcmp(field[TASK_ASKED], like[TASK_ASKED]) == 0 &&
+            strlen(field[TASK_ANSWERS]) == strlen(like[TASK_ANSWERS]))
+            return field[TASK_ANSWERS];
+    }
+    return NULL;
+}
+
+static void add_task(struct table *t, const char *name, char *const *task,
+                     const struct lines *other)
+{
+    AUTO_FREE char *metric =
+        xasprintf("task/%s/%s", task[TASK_NAME], task[TASK_METRIC]);
+    const char *x = task[TASK_ANSWERS], *y = find_answers(other, task);
+    const double n = (double)strlen(x);
+    size_t both = 0, first = 0, second = 0;
+    double p;
+
+    if (!y) {
+        log_warn("%s: %s was not asked the same questions as the first run",
+                 metric, name);
+        return;
+    }
+    for (; *x; x++, y++) {
+        both += *x == '1' && *y == '1';
+        first += *x > *y;
+        second += *x < *y;
+    }
+    p = paired_mcnemar(first, second);
+    table_text(t, name);
+    table_text(t, metric);
+    table_int(t, (int64_t)n);
+    table_real(t, (double)(both + first) / n);
+    table_real(t, (double)(both + second) / n);
+    table_int(t, (int64_t)first);
+    table_int(t, (int64_t)second);
+    table_real(t, ((double)second - (double)first) / n);
+    table_real(t, p);
+    table_text(t, p >= 0.05 ? "equal" : second > first ? "better" : "worse");
+}
+
+/* Compare the answers to each question with those of the first run. */
+static int compare_tasks(struct table *t, const struct runs *runs,
+                         struct err *e)
+{
+    struct lines first = { .n = 0 };
+    int ret = runs->n < 2 ? err_set(e, ERR_USAGE, "--tasks needs two runs")
+                          : load_tasks(&first, &runs->run[0], e);
+
+    t->schema = "gtrack.compare-tasks/1";
+    table_columns(t, "run", "metric", "questions", "first", "second",
+                  "first_only", "second_only", "difference", "p", "result",
+                  NULL);
+    for (size_t k = 1; k < runs->n && ret == 0; k++) {
+        const char *name = runs->run[k].name;
+        struct lines other = { .n = 0 };
+
+        ret = load_tasks(&other, &runs->run[k], e);
+        for (size_t i = 0; i < first.n && ret == 0; i++)
+            add_task(t, name, first.item[i].field, &other);
+        if (ret == 0 && strcmp(first.item->field[TASK_STEP],
+                               other.item->field[TASK_STEP]) != 0)
+            log_info("the answers of %s are of step %s, those of the first run "
+                     "of step %s",
+                     name, other.item->field[TASK_STEP],
+                     first.item->field[TASK_STEP]);
+        clear_lines(&other);
+    }
+    clear_lines(&first);
+    return ret;
 }
 
 /* ---- differences ------------------------------------------------------ */
 
 struct change {
-    const struct document *document;
-    double a, b; /* mean losses */
+    char *const *document; /* its fields */
+    double a, b;           /* mean losses */
     struct paired diff;
     double half; /* of its interval */
 };
@@ -123,8 +226,8 @@ static bool subtract_losses(struct change *c, char *x, char *y)
     return good;
 }
 
-static int find_changes(struct changes *c, const struct documents *a,
-                        const struct documents *b, struct err *e)
+static int find_changes(struct changes *c, const struct lines *a,
+                        const struct lines *b, struct err *e)
 {
     if (a->n != b->n || a->n == 0)
         return err_set(e, ERR_INPUT,
@@ -132,15 +235,16 @@ static int find_changes(struct changes *c, const struct documents *a,
                        b->n);
     c->item = xcalloc(a->n, sizeof *c->item);
     for (; c->n < a->n; c->n++) {
-        const struct document *x = &a->item[c->n], *y = &b->item[c->n];
+        char *const *x = a->item[c->n].field, *const *y = b->item[c->n].field;
 
         c->item[c->n].document = y;
-        if (strcmp(x->source, y->source) != 0 ||
-            !subtract_losses(&c->item[c->n], x->losses, y->losses))
+        if (strcmp(x[DOCUMENT_SOURCE], y[DOCUMENT_SOURCE]) != 0 ||
+            !subtract_losses(&c->item[c->n], x[DOCUMENT_LOSSES],
+                             y[DOCUMENT_LOSSES]))
             return err_set(e, ERR_INPUT,
                            "document %zu is %s in one run and %s in the "
                            "other, or has other tokens",
-                           c->n + 1, x->source, y->source);
+                           c->n + 1, x[DOCUMENT_SOURCE], y[DOCUMENT_SOURCE]);
     }
     return 0;
 }
@@ -170,8 +274,9 @@ static void fill_table(struct table *t, const struct changes *c)
                   "low", "high", "result", "in_training_text", NULL);
     for (size_t i = 0; i < c->n; i++) {
         const struct change *x = &c->item[i];
+        const char *training = x->document[DOCUMENT_TRAINING];
 
-        table_text(t, x->document->source);
+        table_text(t, x->document[DOCUMENT_SOURCE]);
         table_int(t, (int64_t)x->diff.n);
         table_real(t, x->a);
         table_real(t, x->b);
@@ -179,7 +284,7 @@ static void fill_table(struct table *t, const struct changes *c)
         table_real_or_none(t, x->diff.mean - x->half);
         table_real_or_none(t, x->diff.mean + x->half);
         table_text(t, judge(x));
-        table_text(t, *x->document->training ? x->document->training : NULL);
+        table_text(t, *training ? training : NULL);
     }
 }
 
@@ -195,7 +300,7 @@ static void show_mean(const struct changes *c, const char *name, bool training)
     for (size_t i = 0; i < c->n; i++) {
         const struct change *x = &c->item[i];
 
-        if ((strcmp(x->document->training, "whole") == 0) != training)
+        if ((strcmp(x->document[DOCUMENT_TRAINING], "whole") == 0) != training)
             continue;
         diff[n++] = x->diff.mean;
         better += strcmp(judge(x), "better") == 0;
@@ -218,27 +323,35 @@ static void show_mean(const struct changes *c, const char *name, bool training)
  * that got better the most first.  The interval of a document's difference is
  * that of its tokens' (common/stats/paired.h).  A message has the mean
  * difference over all documents, and for those in the training text apart. */
-static int compare_documents(struct table *t, const struct run_info *first,
-                             const struct run_info *second, const char *name,
-                             struct err *e)
+static int compare_documents(struct table *t, const struct runs *runs,
+                             const char *name, struct err *e)
 {
-    struct documents a = { .n = 0 }, b = { .n = 0 };
+    struct lines a = { .n = 0 }, b = { .n = 0 };
     struct changes c = { NULL, 0 };
-    int ret = load_documents(&a, first, name, e);
+    static const char keeps[] = "'gtrain eval --documents'";
+    AUTO_FREE char *file = xasprintf("documents/%s.tsv", name);
+    int ret;
 
+    t->schema = "gtrack.compare-documents/1";
+    if (runs->n != 2 || strchr(name, '/'))
+        return err_set(e, ERR_USAGE,
+                       "--documents expects two runs, and the name of an "
+                       "artifact without folders, not '%s'",
+                       name);
+    ret = load_lines(&a, &runs->run[0], file, keeps, e);
     if (ret == 0)
-        ret = load_documents(&b, second, name, e);
+        ret = load_lines(&b, &runs->run[1], file, keeps, e);
     if (ret == 0)
         ret = find_changes(&c, &a, &b, e);
     if (ret == 0) {
         SORT(c.item, c.n, by_difference);
         fill_table(t, &c);
-        show_mean(&c, second->name, false);
-        show_mean(&c, second->name, true);
+        show_mean(&c, runs->run[1].name, false);
+        show_mean(&c, runs->run[1].name, true);
     }
     free(c.item);
-    clear_documents(&a);
-    clear_documents(&b);
+    clear_lines(&a);
+    clear_lines(&b);
     return ret;
 }
 
@@ -248,7 +361,7 @@ static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
 static const char *baseline_word, *columns_text, *documents;
 static int by;
-static bool all, across, down;
+static bool all, across, down, tasks;
 
 enum { BY_LAST, BY_BEST };
 
@@ -271,6 +384,8 @@ static const struct opt compare_opts[] = {
     { 0, "documents", "name", OPT_STRING, &documents,
       "compare the losses of two runs on each document of NAME, which gtrain "
       "eval --documents has kept" },
+    { 0, "tasks", NULL, OPT_FLAG, &tasks,
+      "compare the answers of runs to the questions of eval.tasks" },
     { 0, "by", "value", OPT_WORD, &by,
       "compare the last or the best values of metrics (default: last)",
       by_words },
@@ -316,27 +431,6 @@ static int compare_runs(struct table *t, const struct runs *runs, struct err *e)
     return compare_table_fill(t, runs, &c, e);
 }
 
-/* Two runs, in the order of the command line. */
-static int print_documents(int argc, char **argv, struct err *e)
-{
-    struct table t = TABLE_INIT("gtrack.compare-documents/1");
-    AUTO(runs_free) struct runs a = { 0 }, b = { 0 };
-    int ret = track_check_args(argc, argv, 2, 2, e);
-
-    if (ret == 0 && strchr(documents, '/'))
-        ret = err_set(e, ERR_USAGE,
-                      "--documents expects the name of an artifact without "
-                      "folders, not '%s'",
-                      documents);
-    if (ret == 0)
-        ret = track_select_one(&a, argv[0], LOAD_NO_METRICS, e);
-    if (ret == 0)
-        ret = track_select_one(&b, argv[1], LOAD_NO_METRICS, e);
-    if (ret == 0)
-        ret = compare_documents(&t, &a.run[0], &b.run[0], documents, e);
-    return table_finish(&t, ret, &style, e);
-}
-
 static int compare_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.compare/1");
@@ -352,13 +446,16 @@ static int compare_main(int argc, char **argv, struct err *e)
     if (across && down)
         return err_set(e, ERR_USAGE,
                        "--across and --down cannot be used together");
-    if (documents)
-        return print_documents(argc, argv, e);
     ret = track_select(&runs, &selection, argc, argv, e);
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs to compare in %s",
                       track_store());
     differ_drop_sweeps(&runs, argv, argc);
+    if (ret == 0 && (tasks || documents)) {
+        ret = tasks ? compare_tasks(&t, &runs, e)
+                    : compare_documents(&t, &runs, documents, e);
+        return table_finish(&t, ret, &style, e);
+    }
     caution = judged ? differ_caution(runs.run, runs.n, judged) : NULL;
     if (caution)
         log_warn("%s", caution);

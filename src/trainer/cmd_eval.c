@@ -260,7 +260,7 @@ static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
                   "acc_stderr", "acc_bytes", "perplexity", "acc_norm_stderr",
                   "centred", NULL);
     for (size_t i = 0; i < tasks.n && ret == 0; i++) {
-        ret = multiple_choice_eval(eng, &tasks, i, of, e);
+        ret = multiple_choice_eval(eng, &tasks, i, of, NULL, e);
         if (ret == 0)
             ret = check_finite(of[i].of[ANSWER_ACC], e);
         if (ret == 0)

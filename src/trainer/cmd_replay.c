@@ -252,7 +252,8 @@ static void list_others(const struct run_info *run, bool rounded, struct buf *b)
 {
     static const char *const machine[] = { "system/", "perf/", "event/",
                                            "train/tokens" };
-    static const char *const artifacts[] = { "documents", "samples" };
+    static const char *const artifacts[] = { "documents", RUN_INFO_TASKS,
+                                             "samples" };
     static const char before[] = "; not computed again: ";
     AUTO_FREE char *id = xstrdup(run->id);
     AUTO(runs_free) struct runs runs = { 0 };
@@ -272,7 +273,8 @@ static void list_others(const struct run_info *run, bool rounded, struct buf *b)
         if (!is_known)
             buf_printf(b, "%s%s", b->len ? ", " : before, key);
     }
-    for (int i = 0; i < (rounded ? 2 : 1); i++)
+    for (int i = 0;
+         i < (rounded ? 3 : 1 + !is_asked_again(run, "task/", false)); i++)
         if (path_has(run->artifacts, artifacts[i]))
             buf_printf(b, "%s%s", b->len ? ", " : before, artifacts[i]);
 }

@@ -143,7 +143,7 @@ gtrack compare early late --documents ../secret >out 2>err
 is $? 2 "documents are not looked for in another folder"
 gtrack compare early late --documents other.txt >out 2>err
 is $? 3 "losses that were not kept are not found"
-like err "early has no losses of other.txt; 'gtrain eval --documents'" \
+like err "early has no documents/other.txt.tsv; 'gtrain eval --documents'" \
     "the message says how to make them"
 gtrack compare early --documents test.jsonl >out 2>err
 is $? 2 "one run cannot be compared by documents"

@@ -52,15 +52,32 @@ for f in 'own/acc 3' 'own/acc_norm 4' 'own/acc_stderr 6' 'own/acc_bytes 7' \
 done
 # Ranks share the questions, and a run that is resumed asks the same ones.
 points one >want
+answers() {
+    cat "$(gtrack where "$1")/artifacts/tasks.tsv"
+}
+answers one >items
+is "$(cut -f 1-3 items | tr '\t\n' ' ;')" "20 own acc;20 own acc_norm;20 lambada acc;" \
+    "the answers to each question of the last evaluation are kept"
+for metric in own/acc own/acc_norm lambada/acc; do
+    is "$(awk -F '\t' -v m=$metric '$2 "/" $3 == m {
+        n = length($5); printf "%.6g", gsub("1", "", $5) / n }' items)" \
+        "$(gtrack metrics one task/$metric --tsv --no-header |
+            awk '{ x = $2 } END { printf "%.6g", x }')" \
+        "task/$metric is the share of right answers among those kept"
+done
 for n in 2 3 4; do
     gtrain --config c.ini --name ranks$n -q --ranks $n >out 2>&1
     points ranks$n >got
     is "$? $(diff want got)" "0 " "$n ranks give the same answers, to the last bit"
+    answers ranks$n | cmp -s - items
+    ok $? "$n ranks keep the same answers to each question"
 done
 gtrain --config c.ini --name two -q --set train.stop_at=10 >out 2>&1 &&
     gtrain --config c.ini -q --resume two >>out 2>&1
 points two >got
 is "$? $(diff want got)" "0 " "a run that was resumed has the same answers"
+answers two | cmp -s - items
+ok $? "a run that was resumed keeps the same answers to each question"
 
 # replay NAME STATUS RUN: what it prints is in out and err
 replay() {
@@ -80,9 +97,16 @@ for key in own/acc_norm_stderr lambada/perplexity; do
         "replay names $key"
     cp kept "$metrics/task/$key"
 done
+kept=$(gtrack where one)/artifacts/tasks.tsv
+awk -F '\t' '{ OFS = FS; $5 = (substr($5, 1, 1) == 1 ? 0 : 1) substr($5, 2) } 1' \
+    items >"$kept"
+replay "a forged answer to a question is found" 1 one
+like err "differs at step 20: tasks.tsv is not what the model writes" \
+    "replay names the file of the answers"
+cp items "$kept"
 mv data/shots.jsonl away
 replay "a run without a file of its tasks is certified" 0 one
-like err "not computed again: task/lambada/acc, .*task/own/acc_stderr$" \
+like err "not computed again: task/lambada/acc, .*task/own/acc_stderr, tasks.tsv$" \
     "the answers are named as not computed again"
 mv away data/shots.jsonl
 echo '<!-- gtrack: one | task/own/acc | .4f -->0<!-- /gtrack -->' >r.md
@@ -93,6 +117,26 @@ tar tf paper.tar >names
 for file in own.ini base.ini data/own.jsonl data/shots.jsonl data/lambada_test.jsonl; do
     like names "^paper/files/$file\$" "a bundle has $file"
 done
+
+# The answers of two runs are compared if they were asked the same questions.
+gtrack compare one two --tasks --tsv --no-header >out 2>err
+is "$? $(cut -f 1-3,6- out | tr '\t\n' ' ;')" \
+    "0 two task/own/acc 6 0 0 0.0 1.0 equal;two task/own/acc_norm 6 0 0 0.0 1.0 equal;\
+two task/lambada/acc 4 0 0 0.0 1.0 equal;" "runs with the same answers do not differ"
+is "$(cat err)" "" "nothing is said about questions that are the same"
+# asked NAME ROWS SETTING: a run that is asked otherwise than the first
+asked() {
+    gtrain --config c.ini --name "$1" -q --set train.stop_at=5 --set "$3" >out 2>&1 &&
+        gtrack compare one "$1" --tasks --tsv --no-header >out 2>err
+    is "$? $(cut -f 2 out | tr '\n' ';')" "0 $2" \
+        "what was asked otherwise is not compared: $3" "$(cat out err)"
+    like err "task/own/acc: $1 was not asked the same questions as the first run" \
+        "a message tells what is not compared: $3"
+}
+asked fewer "" eval.tasks_limit=2
+asked shots "task/lambada/acc;" eval.tasks_shots=0
+like err "the answers of shots are of step 5, those of the first run of step 20" \
+    "answers of different steps are pointed out"
 
 # A signal comes among the tasks: none of their answers is recorded twice.
 awk 'BEGIN { for (i = 0; i < 100000; i++)

@@ -232,6 +232,39 @@ static void sweeps_drop_the_worse(void)
     diag("in %d of 200", dropped);
 }
 
+/* As Python's fractions give it: twice the sum of comb(n, i) / 2 ** n. */
+static void mcnemar(void)
+{
+    static const struct {
+        size_t first, second;
+        double p;
+    } cases[] = {
+        { 0, 0, 1 },
+        { 1, 0, 1 },
+        { 0, 6, 0.03125 },
+        { 5, 1, 0.21875 },
+        { 7, 7, 1 },
+        { 7, 8, 1 },
+        { 3, 17, 0.002576828002929688 },
+        { 10, 25, 0.01667384780012071 },
+        { 100, 140, 0.01166409231767766 },
+        { 1000, 1100, 0.0307207078642423 },
+        { 1100, 1000, 0.0307207078642423 },
+        { 5000, 5321, 0.001632306256595368 },
+        { 0, 1000, 1.866527237006438e-301 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double p = paired_mcnemar(cases[i].first, cases[i].second);
+
+        ok(fabs(p / cases[i].p - 1) < 1e-10,
+           "McNemar's test of %zu and %zu cases gives the exact p",
+           cases[i].first, cases[i].second);
+        if (!(fabs(p / cases[i].p - 1) < 1e-10))
+            diag("p is %.17g", p);
+    }
+}
+
 int main(void)
 {
     sweeps_keep_the_best();
@@ -239,5 +272,6 @@ int main(void)
     quantiles();
     intervals_cover();
     too_few();
+    mcnemar();
     return done_testing();
 }

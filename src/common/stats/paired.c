@@ -141,3 +141,15 @@ double paired_half(const struct paired *p, double error)
                ? student_quantile(1 - error / 2, p->freedom) * p->error
                : (double)NAN;
 }
+
+double paired_mcnemar(size_t first, size_t second)
+{
+    const double n = (double)first + (double)second;
+    const double least = (double)(first < second ? first : second);
+    double sum = 0; /* of the binomial probabilities of 0 to `least` */
+
+    for (double k = 0; k <= least; k++)
+        sum +=
+            exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) - n * log(2));
+    return fmin(1, 2 * sum);
+}

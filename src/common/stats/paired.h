@@ -47,6 +47,13 @@ double paired_half(const struct paired *, double error);
 double paired_error(double error, size_t n);
 
 /*
+ * The two-sided p of McNemar's exact test: two things are tried in the same
+ * cases, and in so many of them the first alone did well, or the second alone.
+ * If both are equally good, one of these cases is as likely as the other.
+ */
+double paired_mcnemar(size_t first, size_t second);
+
+/*
  * student - quantiles of Student's t-distribution
  *
  *      half = student_quantile(0.975, n - 1) * deviation / sqrt(n);

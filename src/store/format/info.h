@@ -115,6 +115,10 @@ bool run_info_is_provable(const struct run_info *, const char *metric);
 extern const char *const run_info_provable[];
 /* Those of task/NAME/, in the order of multiple_choice.h. */
 extern const char *const run_info_answers[];
+/* The artifact with the last answers that training got: for acc and acc_norm of
+ * each task, a line with the step, the two names, the SHA-256 of all that was
+ * asked, and a digit for each question, which is 1 if the answer is right. */
+#define RUN_INFO_TASKS "tasks.tsv"
 
 /* How many seconds a run took, or has been running. */
 double run_info_seconds(const struct run_info *);

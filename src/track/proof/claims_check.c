@@ -57,11 +57,11 @@ static char *next_word(char **at)
 
 /* The options that choose what such a table shows. */
 static const char *const allowed[] = {
-    "columns", "all",       "experiment", "where",    "status",   "since",
-    "sort",    "limit",     "group-by",   "baseline", "by",       "count",
-    "min",     "max",       "last",       "from",     "to",       "long",
-    "across",  "down",      "paired",     "deleted",  "attempts", "sweep",
-    "root",    "documents", "no-header",  NULL
+    "columns", "all",       "experiment", "where",     "status",   "since",
+    "sort",    "limit",     "group-by",   "baseline",  "by",       "count",
+    "min",     "max",       "last",       "from",      "to",       "long",
+    "across",  "down",      "paired",     "deleted",   "attempts", "sweep",
+    "root",    "documents", "tasks",      "no-header", NULL
 };
 
 /* What the command of the claim prints, between two line ends.  It runs in a

@@ -327,7 +327,24 @@ static int compare_validation(struct certify *c, struct certify_result *r,
     return 0;
 }
 
-/* Where training asked questions.  Rounding may turn an answer. */
+/* Is an artifact of the run what it would be now?  Rounding may turn an answer,
+ * or a token, and then all that follow it are others. */
+static void compare_text(const struct certify *c, struct certify_result *r,
+                         const char *name, const struct buf *then,
+                         const struct buf *now)
+{
+    if (now->len == then->len && memcmp(now->s, then->s, now->len) == 0) {
+        r->numbers++;
+    } else if (*c->other) {
+        r->rounded = true;
+    } else if (r->differs < 0) {
+        r->differs = c->engine->state.step;
+        snprintf(r->what, sizeof r->what, "%s is not what the model writes",
+                 name);
+    }
+}
+
+/* Where training asked questions; the artifact has the last answers. */
 static int compare_questions(struct certify *c, struct certify_result *r,
                              struct err *e)
 {
@@ -335,6 +352,8 @@ static int compare_questions(struct certify *c, struct certify_result *r,
     const int64_t step = c->engine->state.step;
     AUTO_FREE struct multiple_choice_result *of =
         xcalloc(all->n + 1, sizeof *of);
+    AUTO_FREE char *path = path_join(c->run->artifacts, RUN_INFO_TASKS);
+    AUTO(buf_clear) struct buf text = BUF_INIT, now = BUF_INIT;
     double then;
     int ret = 0;
 
@@ -343,7 +362,7 @@ static int compare_questions(struct certify *c, struct certify_result *r,
 
         if (!series_value(&record[ANSWER_ACC], step, &then))
             continue;
-        ret = multiple_choice_eval(c->engine, all, i, of, e);
+        ret = multiple_choice_eval(c->engine, all, i, of, &now, e);
         if (ret == 0 && of[i].stopped)
             ret = err_set(e, ERR_INTERRUPTED, "stopped by a signal");
         for (int k = 0; k < ANSWERS && c->engine->coll.rank == 0 && ret == 0;
@@ -358,11 +377,14 @@ static int compare_questions(struct certify *c, struct certify_result *r,
                               of[i].of[k]);
         }
     }
+    if (ret == 0 && now.len && c->engine->coll.rank == 0 && path_exists(path))
+        ret = buf_read_unlinked(&text, path, 1 << 30, e);
+    if (ret == 0 && text.len && strtoll(text.s, NULL, 10) == step)
+        compare_text(c, r, RUN_INFO_TASKS, &text, &now);
     return ret;
 }
 
-/* Where training wrote samples.  Rounding may turn a token, and then all that
- * follow it are others. */
+/* Where training wrote samples. */
 static int compare_samples(struct certify *c, struct certify_result *r,
                            struct err *e)
 {
@@ -378,15 +400,8 @@ static int compare_samples(struct certify *c, struct certify_result *r,
         ret = sampler_texts(eng, &now, &last, e);
         if (ret >= 0)
             ret = buf_read_unlinked(&then, path, 64 << 20, e);
-        if (now.len == then.len && memcmp(now.s, then.s, now.len) == 0) {
-            r->numbers++;
-        } else if (*c->other) {
-            r->rounded = true;
-        } else if (ret == 0 && r->differs < 0) {
-            r->differs = eng->state.step;
-            snprintf(r->what, sizeof r->what, "%s is not what the model writes",
-                     name);
-        }
+        if (ret == 0)
+            compare_text(c, r, name, &then, &now);
     }
     return ret;
 }

@@ -9,6 +9,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/output/table.h"
+#include "common/sha256.h"
 #include "store/format/info.h"
 #include "trainer/engine/python_random.h"
 #include "trainer/training/eval.h"
@@ -55,6 +57,8 @@ struct questions {
     struct request **longest; /* the same, the longest first */
     size_t n, room;
     double tally[TALLIES];
+    struct sha256 asked; /* the questions, what precedes them, the templates */
+    double *right; /* for each question, of any rank: a bit for each RIGHT */
 };
 
 /* ---- shots -------------------------------------------------------------- */
@@ -229,6 +233,8 @@ static int add_question(void *arg, const struct task_question *r,
     buf_str(&before, r->description);
     ret = q->task->core ? put_shots_of_core(q, &before, e)
                         : put_shots(q, r, line, &before, e);
+    sha256_add(&q->asked, before.s, before.len + 1);
+    sha256_add(&q->asked, line, strlen(line) + 1);
     q->at++;
     for (int i = 0; ret == 0 && own && i < r->n; i++)
         add_request(q, before.s, &r->choice[i]);
@@ -264,8 +270,13 @@ static int64_t read_questions(struct questions *q, struct err *e)
             task_each(t, t->shots_path, t->core ? t->limit : 0, add_shot, q, e);
     if (shots >= 0)
         bytes = task_each(t, t->path, t->limit, add_question, q, e);
-    for (int i = 0; i < TASK_KEYS && bytes >= 0; i++)
-        bytes += (int64_t)strlen(str_or_empty(t->is[i]));
+    for (int i = 0; i < TASK_KEYS && bytes >= 0; i++) {
+        const char *key = str_or_empty(t->is[i]);
+
+        bytes += (int64_t)strlen(key);
+        if (i != TASK_FILE && i != TASK_SHOTS_FILE)
+            sha256_add(&q->asked, key, strlen(key) + 1);
+    }
     return bytes < 0 || shots < 0 ? -1 : bytes + shots;
 }
 
@@ -432,14 +443,21 @@ static int find_answer(const struct request *r, int length)
 
 static void count_answers(struct questions *q)
 {
+    int64_t number = q->engine->coll.rank % q->shares;
     const struct request *r;
 
+    q->right = xcalloc((size_t)q->at + 1, sizeof *q->right);
     for (size_t at = 0; at < q->n; at += (size_t)r->of) {
         r = &q->request[at];
         q->tally[ASKED]++;
         q->tally[LOSS] += rint(ldexp(r->loss, LOSS_BITS));
-        for (int k = 0; k < TASK_LENGTHS; k++)
-            q->tally[RIGHT + k] += find_answer(r, k) == r->right;
+        for (int k = 0; k < TASK_LENGTHS; k++) {
+            const bool right = find_answer(r, k) == r->right;
+
+            q->tally[RIGHT + k] += right;
+            q->right[number] += right << k;
+        }
+        number += q->shares;
         for (int i = 0; i < r->of; i++) {
             q->tally[NONFINITE] += !isfinite(r[i].loss);
             log_debug("question %.0f: choice %d of %d: %.6f", q->tally[ASKED],
@@ -476,6 +494,30 @@ static void set_result(const struct questions *q,
                  t[CUT], (long long)q->engine->gpt.T);
 }
 
+/* Append a line for acc, and one for acc_norm where the task has it. */
+static int list_answers(struct questions *q,
+                        const struct multiple_choice_result *r, struct buf *out,
+                        struct err *e)
+{
+    char sum[SHA256_TEXT];
+
+    if (q->shares > 1 &&
+        coll_sum_f64(&q->engine->coll, q->right, (size_t)q->at, e) < 0)
+        return -1;
+    sha256_text(&q->asked, sum);
+    for (int k = ANSWER_ACC; k <= ANSWER_ACC_NORM; k++) {
+        if (isnan(r->of[k]))
+            continue;
+        buf_printf(out, "%lld\t", (long long)q->engine->state.step);
+        table_tsv_text(out, q->task->name);
+        buf_printf(out, "\t%s\t%s\t", run_info_answers[k], sum);
+        for (int64_t i = 0; i < q->at; i++)
+            buf_char(out, (int)q->right[i] >> k & 1 ? '1' : '0');
+        buf_char(out, '\n');
+    }
+    return 0;
+}
+
 /* There is none if a part was not asked. */
 static void set_mean(const struct tasks *all, size_t i,
                      struct multiple_choice_result *of)
@@ -503,7 +545,8 @@ static void set_mean(const struct tasks *all, size_t i,
 }
 
 int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
-                         struct multiple_choice_result *of, struct err *e)
+                         struct multiple_choice_result *of, struct buf *answers,
+                         struct err *e)
 {
     const struct task *task = &all->task[i];
     struct multiple_choice_result *r = &of[i];
@@ -527,6 +570,7 @@ int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
     if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "questions need a tokenizer; set data.tokenizer");
+    sha256_init(&q.asked);
     ret = agree_questions(&q, read_questions(&q, e), &r->unread, e);
     if (ret == 0 && (q.caches || !labels))
         ret = sampler_open(&q.sampler, eng, 1, eng->gpt.T, 0, labels, e);
@@ -538,11 +582,13 @@ int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
     }
     if (ret == 0 && !r->stopped)
         set_result(&q, r);
+    if (ret == 0 && !r->stopped && answers)
+        ret = list_answers(&q, r, answers, e);
     for (size_t k = 0; k < q.n; k++)
         free(q.request[k].id);
     sampler_close(&q.sampler);
     arena_clear(&q.mem);
-    FREE(q.request, q.longest, q.shot);
+    FREE(q.request, q.longest, q.shot, q.right);
     r->seconds = clock_mono() - r->seconds;
     return ret;
 }

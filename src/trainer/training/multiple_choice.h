@@ -50,8 +50,10 @@ struct multiple_choice_result {
     bool unread;  /* the failure is that a rank cannot read the questions */
 };
 
-/* Set the result of task i, and look at those before it. */
+/* Set the result of task i, and look at those before it.  All ranks append the
+ * same lines for RUN_INFO_TASKS to `answers`, or it is NULL. */
 int multiple_choice_eval(struct engine *, const struct tasks *, size_t i,
-                         struct multiple_choice_result *, struct err *);
+                         struct multiple_choice_result *, struct buf *answers,
+                         struct err *);
 /* The metric in which training records it, which the caller frees. */
 char *multiple_choice_metric(const struct task *, enum multiple_choice_answer);

@@ -18,11 +18,11 @@
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static void store_text(struct report *r, const char *name, const char *text)
+void report_text(struct report *r, const char *name, const char *text)
 {
     struct err e = { 0 };
 
-    if (run_artifact(r->run, name, text, strlen(text), &e) < 0)
+    if (r->run && run_artifact(r->run, name, text, strlen(text), &e) < 0)
         log_warn("%s", e.text);
 }
 
@@ -31,7 +31,7 @@ static void store_config(struct report *r, const struct engine *eng)
     AUTO(buf_clear) struct buf text = BUF_INIT;
 
     conf_dump(&eng->set->conf, &text);
-    store_text(r, "config.ini", text.s);
+    report_text(r, "config.ini", text.s);
 }
 
 static double rate_at(const void *schedule, double step)
@@ -46,7 +46,7 @@ static void store_schedule(struct report *r, const struct engine *eng)
 
     schedule_init(&s, eng->set);
     planned_rates_write(&text, rate_at, &s, s.peak, eng->set->is.steps);
-    store_text(r, PLANNED_RATES, text.s);
+    report_text(r, PLANNED_RATES, text.s);
 }
 
 static void write_line(void *arg, enum log_level level, const char *line)
@@ -516,7 +516,7 @@ void report_samples(struct report *r, const struct engine *eng,
     if (!r->run || !text->len)
         return;
     snprintf(name, sizeof name, SAMPLER_FILE, step);
-    store_text(r, name, text->s);
+    report_text(r, name, text->s);
     log_info("a sample after step %lld:\n%.*s", step,
              (int)(text->len - last - 1), text->s + last);
 }

@@ -62,6 +62,8 @@ void report_eval(struct report *, const struct engine *,
 void report_multiple_choice(struct report *, const struct engine *,
                             const struct task *,
                             const struct multiple_choice_result *);
+/* An artifact, in place of the one before. */
+void report_text(struct report *, const char *name, const char *text);
 void report_samples(struct report *, const struct engine *,
                     const struct buf *text, size_t last);
 /* The loss or the norm of the step that was just computed is not good. */

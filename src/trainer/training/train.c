@@ -212,9 +212,10 @@ static int ask_questions(struct train *t, struct err *e)
     const struct tasks *all = &t->engine->data.tasks;
     int ret = 0;
     AUTO_FREE struct multiple_choice_result *r = xcalloc(all->n + 1, sizeof *r);
+    AUTO(buf_clear) struct buf answers = BUF_INIT;
 
     for (size_t i = 0; i < all->n && ret == 0 && !t->signalled; i++) {
-        ret = multiple_choice_eval(t->engine, all, i, r, e);
+        ret = multiple_choice_eval(t->engine, all, i, r, &answers, e);
         if (r[i].unread) { /* a file that is gone does not end a training */
             if (t->engine->coll.rank == 0)
                 log_warn("no questions after step %lld: %s",
@@ -232,6 +233,8 @@ static int ask_questions(struct train *t, struct err *e)
             if (r[i].questions > 0)
                 report_multiple_choice(&t->report, t->engine, &all->task[i],
                                        &r[i]);
+        if (answers.len)
+            report_text(&t->report, RUN_INFO_TASKS, answers.s);
     }
     return ret;
 }
