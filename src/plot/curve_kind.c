@@ -157,11 +157,12 @@ const char *curve_kind_line_key(const struct run_info *run,
 }
 
 bool curve_kind_has_metric(const struct curve_kind *k,
-                           const struct run_info *run)
+                           const struct run_info *run, size_t n)
 {
-    for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
-        if (curve_kind_line_key(run, &k->line[i]))
-            return true;
+    for (size_t r = 0; r < n; r++)
+        for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
+            if (curve_kind_line_key(&run[r], &k->line[i]))
+                return true;
     return false;
 }
 

@@ -48,8 +48,9 @@ extern const struct figure_type fig_curves_type;
 void curve_kind_axis(const struct curve_kind *k, const char *label,
                      struct axis *);
 const struct curve_kind *curve_kind_find(const char *name);
-/* Does the run have a metric that the figure draws? */
-bool curve_kind_has_metric(const struct curve_kind *, const struct run_info *);
+/* Has one of n runs a metric that the figure draws? */
+bool curve_kind_has_metric(const struct curve_kind *, const struct run_info *,
+                           size_t n);
 /* The row that draws a metric, and its line; NULL for none. */
 const struct curve_kind *curve_kind_of_metric(
     const char *key, const struct curve_kind_line **line);

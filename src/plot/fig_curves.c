@@ -19,20 +19,16 @@ static int draw_apart(struct build *b, const struct curve_kind *k,
 
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
         struct curve_kind one = *k;
-        bool any = false;
+        const char *title =
+            arena_printf(&f->mem, "%s %s", k->line[i].label, k->label);
 
         memset(one.line, 0, sizeof one.line);
         one.line[0] = k->line[i];
         /* the title says what the curves are */
         one.line[0].dash = 0;
         one.line[0].label = one.label = "";
-        for (size_t r = 0; r < b->set.n; r++)
-            any = any || curve_kind_has_metric(&one, &b->set.run[r]);
-        if (any && curves_kind(b,
-                               figure_panel(f, arena_printf(&f->mem, "%s %s",
-                                                            k->line[i].label,
-                                                            k->label)),
-                               &one, e) < 0)
+        if (curve_kind_has_metric(&one, b->set.run, b->set.n) &&
+            curves_kind(b, figure_panel(f, title), &one, e) < 0)
             return -1;
     }
     if (f->n_panels > 1 && !b->request->size)
@@ -59,7 +55,7 @@ static int build_kind(struct build *b, struct err *e)
         return -1;
     ret = fig_curves_draw(b, k, e);
     for (size_t i = 0; i < b->set.n && ret == 0; i++)
-        if (!curve_kind_has_metric(k, &b->set.run[i]))
+        if (!curve_kind_has_metric(k, &b->set.run[i], 1))
             log_warn("%s %s metric for %s and is left out", b->set.name[i],
                      b->set.run[i].unread ? "could not be read, shows no"
                                           : "has no",

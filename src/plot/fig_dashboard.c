@@ -44,11 +44,8 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
         const struct curve_kind *found = curve_kind_find(*names);
         const struct curve_kind k = found ? *found : half_of_loss(*names);
         struct panel *p;
-        bool any = false;
 
-        for (size_t i = 0; i < b->set.n; i++)
-            any = any || curve_kind_has_metric(&k, &b->set.run[i]);
-        if (!any) {
+        if (!curve_kind_has_metric(&k, b->set.run, b->set.n)) {
             log_info("nothing to draw for %s", k.cmd.name);
             continue;
         }
@@ -60,11 +57,10 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
         AUTO(buf_clear) struct buf word = BUF_INIT;
 
         buf_shell_short(&word, b->set.run[0].name);
-        err_set(e, ERR_MISSING,
-                "%s has none of the metrics that are drawn here; "
-                "'gtrack show %s' lists what it has",
-                b->set.run[0].name, word.s);
-        return -1;
+        return err_set(e, ERR_MISSING,
+                       "%s has none of the metrics that are drawn here; "
+                       "'gtrack show %s' lists what it has",
+                       b->set.run[0].name, word.s);
     }
     fig_arrange(b, cols);
     return 0;

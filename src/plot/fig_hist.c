@@ -193,14 +193,13 @@ static void draw_map(struct build *b, const char *name,
 int fig_hist_draw(struct build *b, const char *name, struct err *e)
 {
     AUTO(histograms_free) struct histograms all = { 0 };
-    int ret = 0;
+    int ret;
 
     if (b->set.n != 1)
-        ret =
-            err_set(e, ERR_USAGE,
-                    "gplot hist draws one run, and %zu are selected", b->set.n);
-    if (ret == 0)
-        ret = histograms_load(&all, &b->set.run[0], name, e);
+        return err_set(e, ERR_USAGE,
+                       "gplot hist draws one run, and %zu are selected",
+                       b->set.n);
+    ret = histograms_load(&all, &b->set.run[0], name, e);
     if (ret == 0)
         draw_map(b, name, &all);
     return ret;

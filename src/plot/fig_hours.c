@@ -23,7 +23,6 @@ static void draw_part(struct build *b, struct panel *p, enum spent_part part,
         panel_curve(b->figure, p, spent_words[part], b->set.n * POINTS);
 
     c->colour = (int)part;
-    c->run = "";
     c->style = STYLE_AREA;
     curve_band(b->figure, c);
     for (size_t i = 0; i < b->set.n; i++) {

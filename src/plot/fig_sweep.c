@@ -253,12 +253,10 @@ static void fill_table(const struct sweep *s, struct table *t)
         table_column(t, s->by[i]);
     if (s->n_apart)
         table_column(t, names.s);
-    table_column(t, s->metric);
-    table_column(t, "low");
-    table_column(t, "high");
-    table_column(t, "runs");
+    table_columns(t, s->metric, "low", "high", "runs", NULL);
     for (size_t i = 0; i < s->n; i++) {
         const struct point *p = &s->point[i];
+        const bool spread = p->n > 1 && !s->mixed;
 
         table_text(t, p->x);
         if (s->n_params > 1 || s->n_apart)
@@ -266,13 +264,8 @@ static void fill_table(const struct sweep *s, struct table *t)
         table_real(t, p->mean);
         if (i == best)
             table_mark(t, MARK_BEST);
-        if (p->n > 1 && !s->mixed) {
-            table_real(t, p->lo);
-            table_real(t, p->hi);
-        } else {
-            table_none(t);
-            table_none(t);
-        }
+        table_real_or_none(t, spread ? p->lo : (double)NAN);
+        table_real_or_none(t, spread ? p->hi : (double)NAN);
         table_int(t, (int64_t)p->n);
     }
 }

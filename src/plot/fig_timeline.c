@@ -205,7 +205,6 @@ static void draw_area(const struct drawing *d, struct build *b, struct panel *p,
         n += d->cell[i].part[area] > 0;
     c = panel_curve(b->figure, p, label, 3 * n);
     c->style = STYLE_AREA;
-    c->run = "";
     c->colour = colours[area];
     curve_band(b->figure, c);
     c->n = 0;

@@ -158,8 +158,7 @@ int stamp_find(struct stamp *s, const struct buf *file, struct err *e)
         stamp_clear(s);
     }
     return err_set(e, ERR_MISSING,
-                   "the file does not say which command drew "
-                   "it");
+                   "the file does not say which command drew it");
 }
 
 void stamp_clear(struct stamp *s)

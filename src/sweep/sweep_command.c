@@ -35,8 +35,7 @@ static int print_status(const struct sweep_run *s,
     table_columns(&t, "cell", "run", "status", NULL);
     for (size_t i = 0; i < w->n_axes; i++)
         table_column(&t, w->axis[i].key);
-    table_column(&t, "step");
-    table_column(&t, w->metric);
+    table_columns(&t, "step", w->metric, NULL);
     for (size_t c = 0; c < w->n_cells; c++) {
         const struct outcome *o = &s->outcome[c];
 
@@ -45,10 +44,7 @@ static int print_status(const struct sweep_run *s,
         table_text(&t, o->run ? run_status_word(o->run->status) : "missing");
         for (size_t i = 0; i < w->n_axes; i++)
             table_text(&t, w->cell[c].value[i]);
-        if (o->run)
-            table_int(&t, o->step);
-        else
-            table_none(&t);
+        table_int_or_none(&t, o->run ? o->step : -1);
         table_real_or_none(&t, o->best);
         if (!isnan(o->best) &&
             (!best || sweep_run_better(w, o->best, best->best)))
@@ -237,9 +233,8 @@ static void name_columns(const struct sweep_table *r, struct table *t)
         table_column(t, "parameters");
     for (size_t v = 0; r->wide && v < r->n_values; v++)
         table_column(t, arena_printf(&t->mem, "%s=%s", key, r->value[v]));
-    table_column(t, arena_printf(&t->mem, "best %s", key));
-    table_column(t, w->metric);
-    table_column(t, "sensitivity");
+    table_columns(t, arena_printf(&t->mem, "best %s", key), w->metric,
+                  "sensitivity", NULL);
 }
 
 /* Failed cells are in the means, too, and so are those that halving ended. */

@@ -116,6 +116,7 @@ static void add_cell(struct table *t, const struct cells *all,
 {
     const double error = paired_error(all_errors, all->n);
     const double half = paired_half(&c->diff, error);
+    const double diff = c == all->item ? (double)NAN : c->diff.mean;
     const char *result = judge(all, c, half);
     int64_t seeds = -1;
 
@@ -125,14 +126,9 @@ static void add_cell(struct table *t, const struct cells *all,
         table_add(t, column_cell(&by->item[k], c->run[0]));
     table_int(t, (int64_t)c->n);
     table_real_or_none(t, c->mean);
-    if (c == all->item) {
-        for (int i = 0; i < 3; i++)
-            table_none(t);
-    } else {
-        table_real_or_none(t, c->diff.mean);
-        table_real_or_none(t, c->diff.mean - half);
-        table_real_or_none(t, c->diff.mean + half);
-    }
+    table_real_or_none(t, diff);
+    table_real_or_none(t, diff - half);
+    table_real_or_none(t, diff + half);
     table_text(t, result);
     if (strcmp(result, "may be best") == 0)
         seeds = count_seeds(c, error);

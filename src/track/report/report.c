@@ -421,16 +421,11 @@ static int64_t first_steps(const struct run_set *set)
 static bool choose_runs(const struct section *s, const struct curve_kind *kind,
                         const struct run_set *all, struct runs *some)
 {
-    bool any = false;
-
     *some = (struct runs){ 0 };
-    for (size_t i = 0; i < all->n; i++) {
-        if (s->resumed && all->run[i].attempts < 2)
-            continue;
-        APPEND(some->run, some->n, some->room) = all->run[i];
-        any = any || curve_kind_has_metric(kind, &all->run[i]);
-    }
-    return any;
+    for (size_t i = 0; i < all->n; i++)
+        if (!s->resumed || all->run[i].attempts > 1)
+            APPEND(some->run, some->n, some->room) = all->run[i];
+    return curve_kind_has_metric(kind, some->run, some->n);
 }
 
 static int add_figure(struct report *rep, struct figure *f, const char *title,

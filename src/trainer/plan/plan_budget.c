@@ -267,10 +267,7 @@ static void add_row(const struct budget *b, const struct settings *s,
     table_int(t, (int64_t)tokens);
     table_int(t, (int64_t)(tokens / (double)s->is.tokens_per_step));
     table_real(t, tokens / (double)s->is.parameters);
-    if (is_learned(b, s))
-        table_real(t, loss_of(b, s));
-    else
-        table_none(t);
+    table_real_or_none(t, is_learned(b, s) ? loss_of(b, s) : (double)NAN);
     table_int_or_none(t, own > 0 ? (int64_t)(tokens / own) : -1);
 }
 

@@ -315,10 +315,8 @@ static void add_value(struct table *t, const char *key, const char *s,
 {
     if (s && other && strcmp(key, "gtrack.libraries") == 0)
         add_words(t, s, other);
-    else if (s)
-        table_printf(t, "%.*s", (int)strcspn(s, "\n"), s);
     else
-        table_none(t);
+        table_text(t, s ? arena_strndup(&t->mem, s, strcspn(s, "\n")) : NULL);
 }
 
 /* The pairs of one run, compared with the other's; with `only`, those alone
