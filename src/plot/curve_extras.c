@@ -19,9 +19,7 @@
 #include "store/analysis/spike.h"
 #include "store/read/runs.h"
 
-enum { MOST_MARKS = 400 };
-
-enum { NAMED = 3 }; /* runs in a tally */
+enum { MOST_MARKS = 400, NAMED = 3 /* runs in a tally */ };
 
 static void add_to(struct tally *t, const struct run_info *run,
                    const char *what, long long number)

@@ -111,7 +111,7 @@ int fig_sweep_draw(struct build *, const char *params, const char *metric,
 /* clang-format off */
 #define FIGURE_CMDS(X) \
     X(metric) X(hist) X(hours) X(timeline) X(sweep) X(compare) \
-    X(scaling) X(schedule) X(dashboard) X(redo) X(verify)
+    X(tasks) X(scaling) X(schedule) X(dashboard) X(redo) X(verify)
 /* clang-format on */
 #define FIGURE_DECLARE(name) extern const struct cmd fig_##name;
 #define FIGURE_ADDRESS(name) &fig_##name,

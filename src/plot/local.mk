@@ -12,6 +12,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_scaling.c \
 	%D%/fig_schedule.c \
 	%D%/fig_sweep.c \
+	%D%/fig_tasks.c \
 	%D%/fig_timeline.c \
 	%D%/figures.c \
 	%D%/history.c \

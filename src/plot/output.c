@@ -152,9 +152,10 @@ static void print_kitty(const struct buf *png)
     putchar('\n');
 }
 
-static void draw_text(struct figure *f, const struct term_look *look,
-                      struct buf *out)
+static void draw_text(struct figure *f, struct term_look *look, struct buf *out)
 {
+    if (f->n_panels == 1 && look->height < f->panel[0]->rows + 6)
+        look->height = f->panel[0]->rows + 6; /* for the axis and the legend */
     /* a character is about 0.6 em wide and 1.6 high */
     f->look.font_size = 10;
     f->look.width = look->width * 6.0;
@@ -255,8 +256,8 @@ static void draw_json(struct figure *f, struct buf *out)
  * before thinning; text and JSON have no place for one. */
 static int save_figure(struct figure *f, const char *path, struct err *e)
 {
-    const struct term_look look = { 80, f->n_panels > 3 ? 60 : 24, false, true,
-                                    true };
+    struct term_look look = { 80, f->n_panels > 3 ? 60 : 24, false, true,
+                              true };
     const char *form = form_of(path);
     AUTO(buf_clear) struct buf image = BUF_INIT;
     char hash[SHA256_TEXT], *stamp;

@@ -137,6 +137,7 @@ gplot schedule "$BAD.ini"
 gplot schedule rates.tsv
 gplot sweep -r odd "$BAD" loss
 gplot sweep -r odd lr "$BAD"
+gplot tasks -r odd "one $BAD"
 gplot throughput -r odd "one $BAD"
 gplot timeline "$BAD.ini"
 gplot util -r odd "one $BAD"

@@ -199,6 +199,7 @@ struct panel {
     size_t n_curves, curve_room;
     struct mark *mark;
     size_t n_marks, mark_room;
+    int rows;                  /* of characters that the y axis needs; 0: any */
     const struct ramp *ramp;   /* of the curves' colours, or NULL */
     struct heat *heat;         /* instead of curves, or NULL */
     double inset_lo, inset_hi; /* a window on this part of x; NaN: none */

@@ -297,7 +297,7 @@ static size_t entry_of(const struct panel *p, const struct curve *c)
     return entry;
 }
 
-/* A letter on the curve every dozen columns. */
+/* A letter on the curve every dozen columns, or on each point. */
 static void draw_letters(const struct window *w, const struct panel *p,
                          const struct curve *c)
 {
@@ -313,7 +313,8 @@ static void draw_letters(const struct window *w, const struct panel *p,
         const double x = axis_place(&p->x, c->x[i]);
         const double y = axis_place(curve_y(p, c), c->y[i]);
 
-        if (!is_inside(x) || !is_inside(y) || column_of(w, x) < next)
+        if (!is_inside(x) || !is_inside(y) ||
+            (column_of(w, x) < next && c->style != STYLE_POINTS))
             continue;
         screen_text(w->s, column_of(w, x), row_of(w, y), text, NULL);
         next = column_of(w, x) + APART;
