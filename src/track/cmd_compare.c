@@ -162,7 +162,7 @@ static int compare_tasks(struct table *t, const struct runs *runs,
                   "first_only", "second_only", "difference", "p", "result",
                   NULL);
     for (size_t k = 1; k < runs->n && ret == 0; k++) {
-        const char *name = runs->run[k].name;
+        AUTO_FREE char *name = track_shown_name(runs, k);
         struct lines other = { .n = 0 };
 
         ret = load_tasks(&other, &runs->run[k], e);

@@ -55,6 +55,17 @@ is "$? $(cut -f 1 three | uniq -c | awk '{ printf "%s %s;", $1, $2 }')" "0 5 run
     "several runs are compared with the first one"
 is "$(cut -f 2- three | sed 6,10d)" "$(cut -f 2- three | sed 1,5d)" \
     "equal answers give equal rows"
+echo 'step=1 x=1' | gtrack log run2 -q
+ids=$(gtrack ls "name = 'run2'" -c id --tsv --no-header)
+for id in $ids; do
+    cp file2 "$(gtrack where "$id")/artifacts/tasks.tsv"
+done
+# shellcheck disable=SC2086
+gtrack compare run1 $ids --tasks --tsv --no-header >three 2>err
+is "$(cut -f 1 three | uniq | tr '\n' ' ')" \
+    "$(for id in $ids; do printf 'run2 %.8s ' "$id"; done)" \
+    "runs of the same name are told apart by their ids"
+gtrack rm "$(echo "$ids" | tail -n 1)" >log 2>&1
 gtrack compare run1 run2 --tasks --latex >out 2>err
 like out '^ *run2 & task/few/acc & .*0\.21875' "the rows are those of a table in LaTeX"
 like out 'first\\_only' "the names of columns are escaped for LaTeX"

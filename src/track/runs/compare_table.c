@@ -75,14 +75,10 @@ static void add_runs_as_rows(struct table *t, const struct columns *c,
     }
 }
 
-/* The names of the runs; a name that several have gets the id after it. */
 static void add_name_columns(struct table *t, const struct runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++) {
-        const struct run_info *r = &runs->run[i];
-        AUTO_FREE char *name = track_is_name_shared(runs, i)
-                                   ? xasprintf("%s %.8s", r->name, r->id)
-                                   : xstrdup(r->name);
+        AUTO_FREE char *name = track_shown_name(runs, i);
 
         table_column(t, name);
     }

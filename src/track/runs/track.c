@@ -291,12 +291,14 @@ int track_each(int n, char **words, int flags, track_each_fn *fn, void *arg,
     return ret;
 }
 
-bool track_is_name_shared(const struct runs *runs, size_t at)
+char *track_shown_name(const struct runs *runs, size_t at)
 {
+    const struct run_info *r = &runs->run[at];
+
     for (size_t i = 0; i < runs->n; i++)
-        if (i != at && strcmp(runs->run[i].name, runs->run[at].name) == 0)
-            return true;
-    return false;
+        if (i != at && strcmp(runs->run[i].name, r->name) == 0)
+            return xasprintf("%s %.8s", r->name, r->id);
+    return xstrdup(r->name);
 }
 
 int track_check_args(int argc, char **argv, int least, int most, struct err *e)

@@ -143,8 +143,9 @@ int track_each(int n, char **words, int flags, track_each_fn *, void *arg,
  * deleted, and how many failed, if any. */
 void track_tell_left_out(const struct runs *);
 
-/* Does another of the runs have the name of this one? */
-bool track_is_name_shared(const struct runs *, size_t at);
+/* Its name, and the beginning of its id if another of the runs has that name;
+ * the caller frees it. */
+char *track_shown_name(const struct runs *, size_t at);
 
 /* Report fewer or more arguments than the running command takes; most < 0 is
  * no limit. */
