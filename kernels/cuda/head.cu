@@ -222,16 +222,18 @@ static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
                                  float cap, float scale, bool gradient)
 {
     const size_t row = (size_t)c->ld * sizeof(T);
-    const bool keep =
-        gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2;
-    const auto kernel = keep ? cross_entropy<T, WIDTH<T>, true>
-                             : cross_entropy<T, WIDTH<T>, false>;
+    const int V = (int)vocab, padded = (int)c->w->dim[0];
 
-    if (keep)
-        OPT_IN(dev, kernel, row);
-    LAUNCH(kernel, (unsigned)c->rows, THREADS, keep ? row : 0, QUEUE(dev),
-           (T *)c->logits, loss + c->from, target + c->from, (int)vocab,
-           (int)c->w->dim[0], c->ld, cap, scale, gradient);
+    if (gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2) {
+        OPT_IN(dev, (cross_entropy<T, WIDTH<T>, true>), row);
+        LAUNCH((cross_entropy<T, WIDTH<T>, true>), (unsigned)c->rows, THREADS,
+               row, QUEUE(dev), (T *)c->logits, loss + c->from,
+               target + c->from, V, padded, c->ld, cap, scale, gradient);
+    } else {
+        LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
+               0, QUEUE(dev), (T *)c->logits, loss + c->from, target + c->from,
+               V, padded, c->ld, cap, scale, gradient);
+    }
 }
 
 /* Divide memory, unless base is null, among the logits of `most` rows and the
