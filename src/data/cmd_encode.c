@@ -299,7 +299,7 @@ static int write_lock(const struct encoding *w, const struct sink *sink,
     memcpy(l.vocabulary, tokenizer_hash(w->tokenizer), SHA256_TEXT);
     l.ids = tokenizer_vocab(w->tokenizer);
     l.eot = eot_words[eot];
-    l.clean = w->dropped;
+    buf_str(&l.clean, str_or_empty(w->dropped));
     return lock_add_shards(&l, shard, n, w->conf.threads, e) < 0
                ? -1
                : lock_write(&l, path, e);

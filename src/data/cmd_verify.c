@@ -97,7 +97,7 @@ static int compare_locks(struct table *t, const char *path, int *bad,
         add_row(t, path, "vocabulary", "another content", false);
         ++*bad;
     }
-    if (strcmp(l.dropped.s, old.dropped.s) != 0) {
+    if (strcmp(l.clean.s, old.clean.s) != 0) {
         add_row(t, path, "clean", "other rules or counts", false);
         ++*bad;
     }

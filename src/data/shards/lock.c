@@ -33,7 +33,7 @@ void lock_init(struct lock *l, const char *path)
 {
     AUTO_FREE char *folder = path_parent(path);
 
-    *l = (struct lock){ .dropped = BUF_INIT };
+    *l = (struct lock){ .clean = BUF_INIT };
     l->path = arena_strdup(&l->mem, path);
     l->folder = arena_strdup(&l->mem, folder);
 }
@@ -41,7 +41,7 @@ void lock_init(struct lock *l, const char *path)
 void lock_clear(struct lock *l)
 {
     free(l->entry);
-    buf_clear(&l->dropped);
+    buf_clear(&l->clean);
     arena_clear(&l->mem);
     *l = (struct lock){ 0 };
 }
@@ -207,8 +207,7 @@ int lock_write(struct lock *l, const char *path, struct err *e)
         fprintf(s.fp, "vocabulary %s %lld\n", l->vocabulary, (long long)l->ids);
     if (l->eot)
         fprintf(s.fp, "eot %s\n", l->eot);
-    if (l->clean)
-        fputs(l->clean, s.fp);
+    fputs(l->clean.s, s.fp);
     for (size_t i = 0; i < l->n; i++) {
         const struct lock_entry *entry = &l->entry[i];
 
@@ -242,7 +241,7 @@ static int load_line(struct lock *l, char *line)
     if (!*role || *role == '#')
         return 0;
     if (strcmp(role, "clean") == 0 || strcmp(role, "dropped") == 0) {
-        buf_printf(&l->dropped, "%s %s\n", role, line);
+        buf_printf(&l->clean, "%s %s\n", role, line);
         return 0;
     }
     if (strcmp(role, "command") == 0 || strcmp(role, "eot") == 0) {

@@ -59,10 +59,9 @@ struct lock {
     const char *folder;  /* paths are relative to it */
     const char *command; /* or NULL */
     char vocabulary[SHA256_TEXT];
-    int64_t ids;        /* of the vocabulary; 0: it is not known */
-    const char *eot;    /* first, last, none, or NULL */
-    const char *clean;  /* lines about dropped documents, to write; or NULL */
-    struct buf dropped; /* likewise, but read */
+    int64_t ids;      /* of the vocabulary; 0: it is not known */
+    const char *eot;  /* first, last, none, or NULL */
+    struct buf clean; /* lines about dropped documents */
     struct lock_entry *entry;
     size_t n, room;
 };
