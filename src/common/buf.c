@@ -254,6 +254,14 @@ bool str_ends(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
+void str_trim(const char **s, size_t *n)
+{
+    for (; *n > 0 && isspace((unsigned char)**s); --*n)
+        ++*s;
+    while (*n > 0 && isspace((unsigned char)(*s)[*n - 1]))
+        --*n;
+}
+
 int str_compare(const void *a, const void *b)
 {
     const char *const *x = a, *const *y = b;

@@ -63,6 +63,8 @@ int buf_read_open(struct buf *, int fd, const char *path, size_t max,
                   struct err *);
 
 bool str_ends(const char *s, const char *end);
+/* Leave out the white space before and after a text of *n bytes. */
+void str_trim(const char **s, size_t *n);
 /* Are both texts equal, or both NULL? */
 bool str_same(const char *, const char *);
 /* What follows the last c in a text; all of it if there is none. */

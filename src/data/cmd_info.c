@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,23 +223,20 @@ struct tally {
  * each of its lines, or each sequence of words. */
 static int count_parts(void *arg, const struct corpus_doc *d, struct err *e)
 {
-    const char *const end = d->text + d->len, *stop, *last;
+    const char *const end = d->text + d->len, *stop;
     const char *const breaks = top ? "" : top_lines ? "\n" : " \t\n\v\f\r";
     const size_t most = top || top_lines ? 1 : (size_t)top_words;
     AUTO(hashset_clear) struct hashset seen = { 0 };
     AUTO(buf_clear) struct buf all = BUF_INIT;
-    size_t begin[TOP_WORDS], n = 0, len;
+    size_t begin[TOP_WORDS] = { 0 }, n = 0, len;
     struct tally *t = arg;
 
     t->documents++;
     for (const char *s = d->text; s < end; s = stop + 1) {
         for (stop = s; stop < end && !strchr(breaks, *stop);)
             stop++;
-        for (last = stop; last > s && isspace((unsigned char)last[-1]);)
-            last--;
-        while (s < last && isspace((unsigned char)*s))
-            s++;
-        len = (size_t)(last - s);
+        len = (size_t)(stop - s);
+        str_trim(&s, &len);
         if (top && memmem(s, len, "://", 3))
             s = clean_host(s, &len);
         if (len == 0)

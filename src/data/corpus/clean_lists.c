@@ -4,7 +4,6 @@
 #include "config.h"
 #include "data/corpus/clean.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,14 +58,15 @@ static int read_entries(struct clean_list *l, const struct buf *text,
 
     for (uint32_t line = 1; s < end; line++, s++) {
         const uint8_t *const stop = s + strcspn((const char *)s, "\n");
-        const uint8_t *last = stop;
+        const char *entry = (const char *)s;
+        size_t n = (size_t)(stop - s);
+        const uint8_t *last;
         uint64_t hash = 0;
 
-        while (s < last && isspace(*s))
-            s++;
-        while (s < last && isspace(last[-1]))
-            last--;
-        if (last - s > LONGEST)
+        str_trim(&entry, &n);
+        s = (const uint8_t *)entry;
+        last = s + n;
+        if (n > LONGEST)
             return err_set(e, ERR_USAGE, "%s:%u: a line has at most %d bytes",
                            path, line, LONGEST);
         if (*s == '#')

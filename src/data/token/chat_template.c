@@ -289,10 +289,8 @@ size_t chat_template_message(const struct chat_template *c, struct encoder *enc,
 
     mark_from(ids, from, mark);
     from = ids->n;
-    for (; c->words.trims && n > 0 && isspace((uint8_t)*text); n--)
-        text++;
-    while (c->words.trims && n > 0 && isspace((uint8_t)text[n - 1]))
-        n--;
+    if (c->words.trims)
+        str_trim(&text, &n);
     left_out += encoder_run(enc, text, n, ids);
     if (strcmp(role, "assistant") == 0)
         from = ids->n + 1; /* the end of the message is to be predicted */

@@ -54,11 +54,10 @@ static const char *find_word(const char *at, const char *end, const char *word,
 
 static char *trimmed(const char *from, const char *to)
 {
-    while (from < to && isspace((unsigned char)*from))
-        from++;
-    while (to > from && isspace((unsigned char)to[-1]))
-        to--;
-    return xstrndup(from, (size_t)(to - from));
+    size_t n = (size_t)(to - from);
+
+    str_trim(&from, &n);
+    return xstrndup(from, n);
 }
 
 /* "run | column | format", "mean: runs | column" or "table: command" */

@@ -133,7 +133,7 @@ static int download(struct parquet_file *f, int64_t from, uint8_t *to, size_t n,
 
     if (ret == 0 && f->size == 0) {
         f->size = (size_t)reply.size;
-        f->tag = reply.tag ? xstrdup(reply.tag) : NULL;
+        xreplace(&f->tag, reply.tag);
     }
     return ret;
 }
