@@ -60,13 +60,12 @@ static int64_t gate_at(bool gated, int64_t i, int64_t F)
     return gated ? i / F * F + i : i;
 }
 
-void ref_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
-                 enum act kind)
+void ref_act_fwd(struct dev *dev UNUSED, struct tensor *y,
+                 const struct tensor *x, enum act kind)
 {
     const int64_t F = tensor_cols(y), n = tensor_count(y);
     const bool gated = tensor_cols(x) == 2 * F;
 
-    (void)dev;
     assert(tensor_count(x) == (gated ? 2 : 1) * n);
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = gate_at(gated, i, F);
@@ -76,13 +75,12 @@ void ref_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
     }
 }
 
-void ref_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
-                 const struct tensor *dy, enum act kind)
+void ref_act_bwd(struct dev *dev UNUSED, struct tensor *dx,
+                 const struct tensor *x, const struct tensor *dy, enum act kind)
 {
     const int64_t F = tensor_cols(dy);
     const bool gated = tensor_cols(x) == 2 * F;
 
-    (void)dev;
     for (int64_t i = 0; i < tensor_count(dy); i++) {
         const int64_t at = gate_at(gated, i, F);
         const double gate = ref_get(x, at), d = ref_get(dy, i);

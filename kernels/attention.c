@@ -20,13 +20,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-void ref_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
-              int64_t from, const struct rope *r, bool inverse)
+void ref_rope(struct dev *dev UNUSED, struct tensor *qkv, int H, int K,
+              int64_t T, int64_t from, const struct rope *r, bool inverse)
 {
     const int64_t N = tensor_rows(qkv), row = tensor_cols(qkv);
     const int64_t D = row / (H + 2 * K);
 
-    (void)dev;
     assert(D % 2 == 0);
     for (int64_t n = 0; n < N; n++) {
         for (int64_t i = 0; i < D / 2; i++) {
@@ -113,13 +112,12 @@ static double probabilities(double *p, const struct tensor *qkv,
     return softmax(p, n - first + 1);
 }
 
-void ref_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
+void ref_attn_fwd(struct dev *dev UNUSED, struct tensor *y, struct tensor *lse,
                   const struct tensor *qkv, const struct attn *a)
 {
     const int64_t N = tensor_rows(y), H = a->H, D = a->D, T = a->T;
     AUTO_FREE double *p = xcalloc((size_t)T, sizeof *p);
 
-    (void)dev;
     assert(N % T == 0 && tensor_cols(y) == H * D && H % a->K == 0);
     for (int64_t i = 0; i < N * H; i++) {
         const int64_t n = i / H, h = i % H, t = n % T, first = n - t;
@@ -138,9 +136,9 @@ void ref_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
     }
 }
 
-void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
+void ref_attn_bwd(struct dev *dev UNUSED, struct tensor *dqkv,
                   const struct tensor *qkv, const struct tensor *y,
-                  const struct tensor *lse, const struct tensor *dy,
+                  const struct tensor *lse UNUSED, const struct tensor *dy,
                   const struct attn *a)
 {
     const int64_t N = tensor_rows(dy), H = a->H, D = a->D, T = a->T;
@@ -149,8 +147,6 @@ void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
     AUTO_FREE double *p = xcalloc((size_t)T, sizeof *p);
     AUTO_FREE double *g = xcalloc((size_t)T, sizeof *g);
 
-    (void)dev;
-    (void)lse;
     for (int64_t i = 0; i < N * H; i++) {
         const int64_t n = i / H, h = i % H, t = n % T, first = n - t;
         const int64_t q = head_offsets(a, n, h).q;
@@ -180,15 +176,14 @@ void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
         ref_add(dqkv, i, sum[i]);
 }
 
-void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
-                     struct tensor *values, const struct tensor *qkv,
-                     int64_t at, const struct attn *a)
+void ref_attn_decode(struct dev *dev UNUSED, struct tensor *y,
+                     struct tensor *keys, struct tensor *values,
+                     const struct tensor *qkv, int64_t at, const struct attn *a)
 {
     const int64_t N = tensor_rows(y), H = a->H, K = a->K, D = a->D, T = a->T;
     const int64_t each = N / keys->dim[0];
     AUTO_FREE double *p = xcalloc((size_t)T, sizeof *p);
 
-    (void)dev;
     assert(N % keys->dim[0] == 0 && (each == 1 || at + each <= T));
     for (int64_t i = 0; i < N * K * D; i++) {
         const int64_t row = i / (K * D), j = i % (K * D);
@@ -221,12 +216,12 @@ void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
     }
 }
 
-void ref_attn_store(struct dev *dev, struct tensor *keys, struct tensor *values,
-                    const struct tensor *qkv, const struct attn *a)
+void ref_attn_store(struct dev *dev UNUSED, struct tensor *keys,
+                    struct tensor *values, const struct tensor *qkv,
+                    const struct attn *a)
 {
     const int64_t N = tensor_rows(qkv), T = a->T, C = (int64_t)a->K * a->D;
 
-    (void)dev;
     assert(T <= keys->dim[1] && N == keys->dim[0] * T);
     for (int64_t n = 0; n < N; n++) {
         const int64_t from = n * (a->H + 2 * a->K) * a->D + a->H * a->D;

@@ -9,30 +9,28 @@
 #include "kernels/half.h"
 #include "kernels/ref.h"
 
-void ref_add_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
-                 const struct tensor *b)
+void ref_add_fwd(struct dev *dev UNUSED, struct tensor *y,
+                 const struct tensor *a, const struct tensor *b)
 {
-    (void)dev;
     assert(tensor_count(y) == tensor_count(a));
     for (int64_t i = 0; i < tensor_count(y); i++)
         ref_set(y, i, ref_get(a, i) + ref_get(b, i));
 }
 
-void ref_accum(struct dev *dev, struct tensor *y, const struct tensor *x)
+void ref_accum(struct dev *dev UNUSED, struct tensor *y, const struct tensor *x)
 {
-    (void)dev;
     assert(tensor_count(y) == tensor_count(x));
     for (int64_t i = 0; i < tensor_count(y); i++)
         ref_add(y, i, ref_get(x, i));
 }
 
-void ref_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
-                     uint64_t seed, uint64_t stream, uint64_t first)
+void ref_cast_random(struct dev *dev UNUSED, struct tensor *y,
+                     const struct tensor *x, uint64_t seed, uint64_t stream,
+                     uint64_t first)
 {
     const float *from = x->data;
     uint16_t *to = y->data;
 
-    (void)dev;
     assert(x->type == DT_F32 && y->type == DT_BF16);
     for (int64_t i = 0; i < tensor_count(y); i++)
         to[i] = bf16_from_float_random(
@@ -46,20 +44,18 @@ static double apply_dropout(const struct dropout *d, int64_t i, double x)
     return x / (1.0 - (double)d->p);
 }
 
-void ref_dropout(struct dev *dev, struct tensor *y, const struct tensor *x,
-                 const struct dropout *d)
+void ref_dropout(struct dev *dev UNUSED, struct tensor *y,
+                 const struct tensor *x, const struct dropout *d)
 {
-    (void)dev;
     for (int64_t i = 0; i < tensor_count(y); i++)
         ref_add(y, i, apply_dropout(d, i, ref_get(x, i)));
 }
 
-void ref_normal(struct dev *dev, struct tensor *y, uint64_t seed,
+void ref_normal(struct dev *dev UNUSED, struct tensor *y, uint64_t seed,
                 uint64_t stream, int64_t first, float std)
 {
     const int64_t n = tensor_count(y);
 
-    (void)dev;
     for (int64_t i = 0; i < n; i += 2) {
         uint32_t w[4];
         double radius, angle;

@@ -7,13 +7,12 @@
 
 #include <stdlib.h>
 
-void ref_embed_fwd(struct dev *dev, struct tensor *y,
+void ref_embed_fwd(struct dev *dev UNUSED, struct tensor *y,
                    const struct tensor *tokens, const struct tensor *wte,
                    const struct tensor *wpe, int64_t T, int64_t from)
 {
     const int64_t N = tensor_rows(y), C = tensor_cols(y);
 
-    (void)dev;
     assert(tensor_count(tokens) == N && tensor_cols(wte) == C);
     for (int64_t n = 0; n < N; n++) {
         const int64_t token = ref_int(tokens, n), position = from + n % T;
@@ -47,11 +46,10 @@ static void add_rows(struct tensor *dw, const struct tensor *tokens, int64_t T,
         ref_add(dw, i, sum[i]);
 }
 
-void ref_embed_bwd(struct dev *dev, struct tensor *dwte, struct tensor *dwpe,
-                   const struct tensor *tokens, const struct tensor *dy,
-                   int64_t T)
+void ref_embed_bwd(struct dev *dev UNUSED, struct tensor *dwte,
+                   struct tensor *dwpe, const struct tensor *tokens,
+                   const struct tensor *dy, int64_t T)
 {
-    (void)dev;
     if (dwte)
         add_rows(dwte, tokens, T, dy);
     if (dwpe)

@@ -12,11 +12,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-void ref_mix_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
-                 const struct tensor *b, const struct tensor *wa,
-                 const struct tensor *wb)
+void ref_mix_fwd(struct dev *dev UNUSED, struct tensor *y,
+                 const struct tensor *a, const struct tensor *b,
+                 const struct tensor *wa, const struct tensor *wb)
 {
-    (void)dev;
     assert(tensor_count(y) == tensor_count(a));
     for (int64_t i = 0; i < tensor_count(y); i++)
         ref_set(y, i,
@@ -24,14 +23,13 @@ void ref_mix_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
                     ref_get(wb, 0) * ref_get(b, i));
 }
 
-void ref_mix_bwd(struct dev *dev, struct tensor *da, struct tensor *db,
+void ref_mix_bwd(struct dev *dev UNUSED, struct tensor *da, struct tensor *db,
                  struct tensor *dwa, struct tensor *dwb, const struct tensor *a,
                  const struct tensor *b, const struct tensor *wa,
                  const struct tensor *wb, const struct tensor *dy)
 {
     double a_sum = 0.0, b_sum = 0.0;
 
-    (void)dev;
     for (int64_t i = 0; i < tensor_count(dy); i++) {
         const double d = ref_get(dy, i);
 
@@ -48,15 +46,14 @@ void ref_mix_bwd(struct dev *dev, struct tensor *da, struct tensor *db,
         ref_add(dwb, 0, b_sum);
 }
 
-void ref_value_fwd(struct dev *dev, struct tensor *qkv, struct tensor *gate,
-                   const struct tensor *x, const struct tensor *w,
-                   const struct tensor *e)
+void ref_value_fwd(struct dev *dev UNUSED, struct tensor *qkv,
+                   struct tensor *gate, const struct tensor *x,
+                   const struct tensor *w, const struct tensor *e)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x), G = tensor_cols(w);
     const int64_t K = tensor_rows(w), D = tensor_cols(e) / K;
     const int64_t width = tensor_cols(qkv);
 
-    (void)dev;
     assert(G <= C && tensor_count(gate) == N * K);
     for (int64_t i = 0; i < N * K; i++) {
         const int64_t n = i / K, k = i % K;
@@ -73,7 +70,7 @@ void ref_value_fwd(struct dev *dev, struct tensor *qkv, struct tensor *gate,
     }
 }
 
-void ref_value_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
+void ref_value_bwd(struct dev *dev UNUSED, struct tensor *dx, struct tensor *dw,
                    struct tensor *de, const struct tensor *x,
                    const struct tensor *w, const struct tensor *e,
                    const struct tensor *gate, const struct tensor *dqkv)
@@ -83,7 +80,6 @@ void ref_value_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
     const int64_t width = tensor_cols(dqkv);
     AUTO_FREE double *slope = xcalloc((size_t)(N * K), sizeof *slope);
 
-    (void)dev;
     for (int64_t i = 0; i < N * K; i++) {
         const int64_t at = (i / K + 1) * width - (K - i % K) * D;
         const double g = ref_get(gate, i);

@@ -50,14 +50,13 @@ void ref_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
     }
 }
 
-void ref_norm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
+void ref_norm_bwd(struct dev *dev UNUSED, struct tensor *dx, struct tensor *dw,
                   struct tensor *db, const struct tensor *x,
                   const struct tensor *w, const struct tensor *stat,
                   const struct tensor *dy, enum norm kind)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x);
 
-    (void)dev;
     for (int64_t n = 0; dx && n < N; n++) {
         const double mean = ref_get(stat, 2 * n);
         const double rstd = ref_get(stat, 2 * n + 1);
@@ -94,13 +93,13 @@ void ref_norm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
     }
 }
 
-void ref_qknorm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
-                    const struct tensor *x, const struct tensor *wq,
-                    const struct tensor *wk, int H, int K, float eps)
+void ref_qknorm_fwd(struct dev *dev UNUSED, struct tensor *y,
+                    struct tensor *stat, const struct tensor *x,
+                    const struct tensor *wq, const struct tensor *wk, int H,
+                    int K, float eps)
 {
     const int64_t N = tensor_rows(x), D = tensor_cols(wq);
 
-    (void)dev;
     assert(tensor_cols(x) == (H + 2 * K) * D);
     for (int64_t i = 0; i < N * (H + 2 * K); i++) {
         const int64_t n = i / (H + 2 * K), h = i % (H + 2 * K);
@@ -120,16 +119,15 @@ void ref_qknorm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
     }
 }
 
-void ref_qknorm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dwq,
-                    struct tensor *dwk, const struct tensor *x,
-                    const struct tensor *wq, const struct tensor *wk,
-                    const struct tensor *stat, const struct tensor *dy, int H,
-                    int K)
+void ref_qknorm_bwd(struct dev *dev UNUSED, struct tensor *dx,
+                    struct tensor *dwq, struct tensor *dwk,
+                    const struct tensor *x, const struct tensor *wq,
+                    const struct tensor *wk, const struct tensor *stat,
+                    const struct tensor *dy, int H, int K)
 {
     const int64_t N = tensor_rows(x), D = tensor_cols(wq);
     AUTO_FREE double *sum = xcalloc((size_t)(2 * D), sizeof *sum);
 
-    (void)dev;
     for (int64_t i = 0; i < N * (H + 2 * K); i++) {
         const int64_t n = i / (H + 2 * K), h = i % (H + 2 * K);
         const struct tensor *w = h < H ? wq : wk;

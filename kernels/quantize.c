@@ -40,14 +40,13 @@ static float scale_of(const struct tensor *w, int64_t m, int64_t c, int bits)
     return fabsf(extreme) > 0.0f ? extreme / -8.0f : 0.0f;
 }
 
-void ref_quantize(struct dev *dev, struct tensor *q, struct tensor *scale,
-                  const struct tensor *w)
+void ref_quantize(struct dev *dev UNUSED, struct tensor *q,
+                  struct tensor *scale, const struct tensor *w)
 {
     const int64_t M = w->dim[0], C = w->dim[1];
     const int bits = quant_bits(q), zero = quant_zero(bits);
     uint8_t *out = q->data;
 
-    (void)dev;
     memset(out, 0, tensor_bytes(q));
     for (int64_t m = 0; m < q->dim[0] * QUANT_ROWS; m++) {
         float s = 0.0f, times = 0.0f;
@@ -88,7 +87,7 @@ static void round_row(const struct tensor *x, int64_t row, double *out)
     }
 }
 
-void ref_linear_quantized_fwd(struct dev *dev, struct tensor *y,
+void ref_linear_quantized_fwd(struct dev *dev UNUSED, struct tensor *y,
                               const struct tensor *x, const struct tensor *q,
                               const struct tensor *scale,
                               const struct tensor *b)
@@ -97,7 +96,6 @@ void ref_linear_quantized_fwd(struct dev *dev, struct tensor *y,
     const int bits = quant_bits(q);
     AUTO_FREE double *row = xcalloc((size_t)C, sizeof *row);
 
-    (void)dev;
     for (int64_t n = 0; n < N; n++) {
         round_row(x, n, row);
         for (int64_t m = 0; m < M; m++) {

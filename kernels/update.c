@@ -6,12 +6,12 @@
 
 #include <math.h>
 
-void ref_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
+void ref_sumsq(struct dev *dev UNUSED, struct tensor *out,
+               const struct tensor *g)
 {
     const int64_t n = tensor_count(g);
     double total = 0.0;
 
-    (void)dev;
     assert(out->type == DT_F64);
     for (int64_t from = 0; from < n; from += SUMSQ_CHUNK) {
         double sum = 0.0;
@@ -23,11 +23,10 @@ void ref_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
     ref_add(out, 0, total);
 }
 
-void ref_sum(struct dev *dev, struct tensor *out, const struct tensor *x)
+void ref_sum(struct dev *dev UNUSED, struct tensor *out, const struct tensor *x)
 {
     double total = out->overwrite ? 0.0 : ref_get(out, 0);
 
-    (void)dev;
     assert(out->type == DT_F64);
     for (int64_t i = 0; i < tensor_count(x); i++)
         total += ref_get(x, i);
@@ -71,7 +70,7 @@ static void store_weight(struct tensor *w, struct tensor *copy, int64_t i,
         ref_set(copy, i, ref_get(w, i));
 }
 
-void ref_update(struct dev *dev, struct tensor *w, struct tensor *m,
+void ref_update(struct dev *dev UNUSED, struct tensor *w, struct tensor *m,
                 struct tensor *v, struct tensor *copy, const struct tensor *g,
                 const struct update *u)
 {
@@ -80,7 +79,6 @@ void ref_update(struct dev *dev, struct tensor *w, struct tensor *m,
     const double fix2 = 1.0 - pow(b2, (double)u->step);
     double f;
 
-    (void)dev;
     if (!update_factor(u, &f))
         return;
     for (int64_t i = 0; i < tensor_count(w); i++) {
@@ -170,7 +168,7 @@ static void divide_rows(float *x, struct tensor *v, int64_t R, int64_t C,
         x[i] = (float)((double)x[i] * sqrt(before / after));
 }
 
-void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
+void ref_muon(struct dev *dev UNUSED, struct tensor *w, struct tensor *m,
               struct tensor *v, struct tensor *copy, struct tensor *work,
               const struct tensor *g, const struct update *u)
 {
@@ -181,7 +179,6 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     const double rate = (double)u->lr * (double)u->scale;
     double f, sum = 0.0;
 
-    (void)dev;
     assert(tensor_count(work) >= muon_work(R, C));
     if (!update_factor(u, &f))
         return;

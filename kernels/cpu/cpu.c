@@ -173,12 +173,11 @@ static void cpu_close(struct dev *dev)
 }
 
 /* Large blocks lie on large pages, if the system grants them. */
-static void *cpu_alloc(struct dev *dev, size_t n, struct err *e)
+static void *cpu_alloc(struct dev *dev UNUSED, size_t n, struct err *e)
 {
     const size_t align = n >= LARGE_PAGE ? LARGE_PAGE : 64;
     void *p = NULL;
 
-    (void)dev;
     if (n <= SIZE_MAX - align)
         p = aligned_alloc(align, n ? (n + align - 1) / align * align : align);
     if (!p)
@@ -188,9 +187,8 @@ static void *cpu_alloc(struct dev *dev, size_t n, struct err *e)
     return p;
 }
 
-static void cpu_free(struct dev *dev, void *p)
+static void cpu_free(struct dev *dev UNUSED, void *p)
 {
-    (void)dev;
     free(p);
 }
 

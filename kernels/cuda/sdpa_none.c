@@ -23,20 +23,17 @@ bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
     return false;
 }
 
-void sdpa_close(struct dev *dev)
+void sdpa_close(struct dev *dev UNUSED)
 {
-    (void)dev;
 }
 
-bool sdpa_switch_off(struct dev *dev)
+bool sdpa_switch_off(struct dev *dev UNUSED)
 {
-    (void)dev;
     return false;
 }
 
-char *sdpa_describe(struct dev *dev, char *out, size_t room)
+char *sdpa_describe(struct dev *dev UNUSED, char *out, size_t room)
 {
-    (void)dev;
     snprintf(out, room, "built without cuDNN");
     return out;
 }

@@ -103,9 +103,8 @@ bool confine_has_calls(void)
 
 #else
 
-bool confine_calls(bool connect)
+bool confine_calls(bool connect UNUSED)
 {
-    (void)connect;
     return false;
 }
 

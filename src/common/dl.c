@@ -163,12 +163,12 @@ struct sought {
     char *found;
 };
 
-static int compare_name(struct dl_phdr_info *info, size_t size, void *arg)
+static int compare_name(struct dl_phdr_info *info, size_t size UNUSED,
+                        void *arg)
 {
     struct sought *s = arg;
     const char *path = info->dlpi_name;
 
-    (void)size;
     if (strncmp(path_name(path), s->begins, strlen(s->begins)) == 0)
         s->found = xstrdup(path);
     return s->found != NULL;

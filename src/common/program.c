@@ -295,12 +295,12 @@ __attribute__((no_sanitize("address"))) static void add_memory(
 
 /* Add the segments that nothing writes to; the commit is a variable.  The notes
  * and the header before them depend on the whole file. */
-static int add_segments(struct dl_phdr_info *info, size_t size, void *hash)
+static int add_segments(struct dl_phdr_info *info, size_t size UNUSED,
+                        void *hash)
 {
     const ElfW(Phdr) *p = info->dlpi_phdr + info->dlpi_phnum;
     ElfW(Addr) notes = 0; /* where they end; their headers come last */
 
-    (void)size;
     while (p-- > info->dlpi_phdr) {
         const ElfW(Addr) end = p->p_vaddr + p->p_filesz;
         const ElfW(Addr) at =

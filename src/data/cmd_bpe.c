@@ -128,12 +128,11 @@ static void mark_chars(struct count_worker *w, const char *text, size_t n)
     }
 }
 
-static int count_block(void *arg, void *place, const struct corpus_block *b,
-                       struct err *e)
+static int count_block(void *arg, void *place UNUSED,
+                       const struct corpus_block *b, struct err *e)
 {
     struct count_worker *w = arg;
 
-    (void)place;
     for (size_t i = 0; i < b->n; i++)
         (w->seen ? mark_chars : count_text)(w, b->doc[i].text, b->doc[i].len);
     return words_full(w->words) ? words_spill(w->words, e) : 0;

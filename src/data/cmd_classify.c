@@ -62,7 +62,8 @@ struct worker {
     const char *score; /* the name of the second field */
 };
 
-static int classify_doc(void *arg, const struct corpus_doc *d, struct err *e)
+static int classify_doc(void *arg, const struct corpus_doc *d,
+                        struct err *e UNUSED)
 {
     struct worker *w = arg;
     struct buf *const lines = w->base.lines;
@@ -71,7 +72,6 @@ static int classify_doc(void *arg, const struct corpus_doc *d, struct err *e)
     const char *label =
         fasttext_predict(w->model, d->text, d->len, &probability);
 
-    (void)e;
     if (d->whole) {
         buf_add(lines, d->whole, d->whole_len - 1);
         o.depth = 1;
@@ -111,14 +111,14 @@ struct lesson {
 };
 
 /* good of dir/good.jsonl.gz */
-static int add_lesson(void *arg, const struct corpus_doc *d, struct err *e)
+static int add_lesson(void *arg, const struct corpus_doc *d,
+                      struct err *e UNUSED)
 {
     struct lesson *l = arg;
     const char *name = path_name(d->file);
     const size_t len = strcspn(name, ".");
     size_t i = 0;
 
-    (void)e;
     while (i < l->labels.n && (strncmp(l->labels.name[i], name, len) != 0 ||
                                l->labels.name[i][len]))
         i++;

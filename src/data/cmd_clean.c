@@ -72,14 +72,14 @@ static void add_dropped(struct buf *lines, const struct corpus_doc *d, int rule,
     buf_char(lines, '\n');
 }
 
-static int clean_doc(void *arg, const struct corpus_doc *d, struct err *e)
+static int clean_doc(void *arg, const struct corpus_doc *d,
+                     struct err *e UNUSED)
 {
     struct clean_worker *w = arg;
     struct corpus_doc left = *d;
     double value;
     const int rule = clean_test(&w->rules, &left, &value, w->count);
 
-    (void)e;
     w->kept += rule < 0;
     if (rule < 0)
         corpus_writer_line(w->out, &w->base.lines[0], d,

@@ -152,12 +152,12 @@ struct lengths {
     size_t n, room;
 };
 
-static int add_length(void *arg, const struct corpus_doc *d, struct err *e)
+static int add_length(void *arg, const struct corpus_doc *d,
+                      struct err *e UNUSED)
 {
     struct lengths *l = arg;
     AUTO(ids_clear) struct ids ids = { 0 };
 
-    (void)e;
     if (l->tokenizer)
         tokenizer_encode(l->tokenizer, d->text, d->len, 0, &ids);
     l->tokens += (double)ids.n;

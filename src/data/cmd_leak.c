@@ -145,7 +145,8 @@ struct removal {
     int64_t documents, left_out, cut, pieces, bytes; /* bytes: removed */
 };
 
-static int remove_text(void *arg, const struct corpus_doc *d, struct err *e)
+static int remove_text(void *arg, const struct corpus_doc *d,
+                       struct err *e UNUSED)
 {
     struct removal *r = arg;
     const struct leak_span *piece;
@@ -154,7 +155,6 @@ static int remove_text(void *arg, const struct corpus_doc *d, struct err *e)
                     removed == REMOVE_TEXT ? LEAK_CUTS : 0, &piece);
     int ret = 0;
 
-    (void)e;
     r->documents++;
     if (n > 0 && !piece)
         return corpus_write(&r->out, d, NULL, 0);

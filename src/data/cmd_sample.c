@@ -66,14 +66,14 @@ static void format_doc(struct buf *out, const struct sample *s,
 }
 
 /* Each document takes a place with the same probability (algorithm R). */
-static int choose_doc(void *arg, const struct corpus_doc *d, struct err *e)
+static int choose_doc(void *arg, const struct corpus_doc *d,
+                      struct err *e UNUSED)
 {
     struct sample *s = arg;
     const uint64_t word = rng_word((uint64_t)seed, rng_stream(RNG_DATA, 0, 2),
                                    (uint64_t)s->seen++);
     size_t i = word * (uint64_t)s->seen >> 32;
 
-    (void)e;
     if (s->seen <= count) {
         i = s->n;
         APPEND(s->doc, s->n, s->room) = BUF_INIT;

@@ -109,12 +109,11 @@ static int add_words(struct filling *f, struct child *c, struct err *e)
 /* ---- the environment --------------------------------------------------- */
 
 static int add_variable(void *arg, const char *key, const char *value,
-                        struct err *e)
+                        struct err *e UNUSED)
 {
     struct child *c = arg;
     char *line = arena_printf(&c->mem, "GTRACK_VALUE_%s=%s", key, value);
 
-    (void)e;
     for (char *at = line; *at != '='; at++)
         *at = isalnum((unsigned char)*at) ? (char)toupper((unsigned char)*at)
                                           : '_';
@@ -123,13 +122,12 @@ static int add_variable(void *arg, const char *key, const char *value,
 }
 
 static int add_json(void *arg, const char *key, const char *value,
-                    struct err *e)
+                    struct err *e UNUSED)
 {
     struct emit *o = arg;
     int64_t n;
     double x;
 
-    (void)e;
     if (value[strspn(value, "+-0123456789")] == '\0' && num_int(value, &n))
         emit_int(o, key, n);
     else if (num_real(value, &x))
@@ -257,17 +255,16 @@ static int end_run(const struct sweep_run *s, const struct run_info *r,
 
 /* ---- for the sweep ----------------------------------------------------- */
 
-static int open_cells(struct sweep_run *s, struct err *e)
+static int open_cells(struct sweep_run *s, struct err *e UNUSED)
 {
     const struct sweep_cells *c = s->arg;
 
-    (void)e;
     s->root = xstrdup(c->root);
     s->experiment = xstrdup(c->experiment ? c->experiment : "Default");
     return 0;
 }
 
-static int check_cells(struct sweep_run *s, size_t from, struct err *e)
+static int check_cells(struct sweep_run *s, size_t from UNUSED, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     const struct sweep_cells *c = s->arg;
@@ -275,7 +272,6 @@ static int check_cells(struct sweep_run *s, size_t from, struct err *e)
     struct child unused = { .n_args = 0 };
     int ret;
 
-    (void)from;
     if (c->n == 0)
         return err_set(e, ERR_USAGE,
                        "no command; give it after --, as in: gtrack sweep -c "

@@ -41,11 +41,10 @@ static int set_tags(const struct run_info *r, void *arg, struct err *e)
     return 0;
 }
 
-static int add_tags(const struct run_info *r, void *arg, struct err *e)
+static int add_tags(const struct run_info *r, void *arg, struct err *e UNUSED)
 {
     struct table *t = arg;
 
-    (void)e;
     for (size_t i = 0; i < r->n_tags; i++) {
         table_text(t, r->name);
         table_text(t, r->tags[i].key);
@@ -159,12 +158,11 @@ static const struct opt mv_opts[] = { TRACK_OPT_ROOT,
                                         "move the runs to this experiment" },
                                       { 0 } };
 
-static int move_run(const struct run_info *r, void *unused, struct err *e)
+static int move_run(const struct run_info *r, void *arg UNUSED, struct err *e)
 {
     struct stored_run b;
     int ret;
 
-    (void)unused;
     if (strcmp(r->experiment, experiment) == 0)
         return r->status == RUN_RUNNING ? 0
                                         : meta_change(r->folder, NULL, NULL, e);

@@ -199,9 +199,8 @@ static int draw_table(struct buf *out, int n, char **words, bool color,
 }
 
 /* The signal interrupts poll(2), and the table is drawn again. */
-static void on_resize(int sig)
+static void on_resize(int sig UNUSED)
 {
-    (void)sig;
 }
 
 /* Read single keys, which are not shown. */

@@ -114,14 +114,13 @@ static int open_cells(struct sweep_run *s, struct err *e)
 
 /* The command that trains one cell. */
 static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
-                      struct child *c, struct err *e)
+                      struct child *c, struct err *e UNUSED)
 {
     const struct sweep *w = &s->sweep;
     const char *id = w->cell[cell].id;
     struct arena *a = &c->mem;
     char *ini = sweep_run_cell_path(s, cell, ".ini");
 
-    (void)e;
     arena_take(a, ini);
     c->program = "/proc/self/exe";
     child_arg(c, "gtrain");

@@ -6,15 +6,12 @@
 
 #include "common/buf.h"
 
-static int find_section(void *arg, const char *key, const char *value,
-                        const char *where, struct err *e)
+static int find_section(void *arg, const char *key, const char *value UNUSED,
+                        const char *where UNUSED, struct err *e UNUSED)
 {
     static const char *const sections[] = { "sweep.", "grid.", "random." };
     bool *found = arg;
 
-    (void)value;
-    (void)where;
-    (void)e;
     for (int i = 0; i < 3; i++)
         if (strncmp(key, sections[i], strlen(sections[i])) == 0)
             *found = true;

@@ -119,14 +119,13 @@ static const char *header_value(const char *line, const char *name)
     return line + n + 1 + strspn(line + n + 1, " \t");
 }
 
-static size_t on_header(char *data, size_t one, size_t n, void *arg)
+static size_t on_header(char *data, size_t one UNUSED, size_t n, void *arg)
 {
     struct http_transfer *t = arg;
     struct http_reply *r = t->reply;
     AUTO_FREE char *line = xstrndup(data, n);
     const char *value;
 
-    (void)one;
     for (size_t end = strlen(line); end && strchr("\r\n ", line[end - 1]);)
         line[--end] = '\0';
     if (strncmp(line, "HTTP/", 5) == 0) { /* a new reply begins */
@@ -193,13 +192,12 @@ static void judge(struct http_transfer *t)
     t->skip = t->call->from + t->done;
 }
 
-static size_t on_body(char *data, size_t one, size_t n, void *arg)
+static size_t on_body(char *data, size_t one UNUSED, size_t n, void *arg)
 {
     struct http_transfer *t = arg;
     const size_t all = n;
     const size_t max = t->call->max ? t->call->max : MAX_REPLY;
 
-    (void)one;
     if (!t->judged)
         judge(t);
     if (t->body_counts && t->call->count)
@@ -229,25 +227,20 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
     return all;
 }
 
-static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c,
-                       curl_off_t d)
+static int on_progress(void *arg, curl_off_t a UNUSED, curl_off_t b UNUSED,
+                       curl_off_t c UNUSED, curl_off_t d UNUSED)
 {
-    (void)a;
-    (void)b;
-    (void)c;
-    (void)d;
     return is_cancelled(arg);
 }
 
 /* -- what is sent from a file ------------------------------------------ */
 
-static size_t on_read(char *data, size_t one, size_t n, void *arg)
+static size_t on_read(char *data, size_t one UNUSED, size_t n, void *arg)
 {
     struct http_transfer *t = arg;
     const int64_t left = (int64_t)t->call->len - t->sent;
     ssize_t got;
 
-    (void)one;
     if ((int64_t)n > left)
         n = (size_t)left;
     got = n ? pread(t->call->fd, data, n, t->sent) : 0;

@@ -225,12 +225,11 @@ void usage_disk(double *read, double *written)
 
 /* A library's name is a link to a file with the version in its name.  Those of
  * Python's modules have none, and there are many. */
-static int library(struct dl_phdr_info *info, size_t size, void *arg)
+static int library(struct dl_phdr_info *info, size_t size UNUSED, void *arg)
 {
     AUTO_FREE char *real =
         info->dlpi_name[0] ? realpath(info->dlpi_name, NULL) : NULL;
 
-    (void)size;
     if (real && !strstr(real, ".cpython-"))
         buf_printf(arg, " %s", path_name(real));
     return 0;

@@ -74,12 +74,11 @@ static int rewrite_block(void *worker, void *place,
     return corpus_join(&w->join, b, w->fn, w, e);
 }
 
-static int write_lines(void *arg, void *place, struct err *e)
+static int write_lines(void *arg, void *place, struct err *e UNUSED)
 {
     struct corpus_writer **const out = arg;
     struct buf *const lines = place;
 
-    (void)e;
     return corpus_writer_add(out[0], &lines[0]) ||
            (out[1] && corpus_writer_add(out[1], &lines[1]));
 }

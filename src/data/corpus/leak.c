@@ -70,13 +70,12 @@ static void keep_word(void *arg, const struct roll *r)
     APPEND(l->after, l->words, l->words_room) = r->all;
 }
 
-static int eval_doc(void *arg, const struct corpus_doc *d, struct err *e)
+static int eval_doc(void *arg, const struct corpus_doc *d, struct err *e UNUSED)
 {
     struct leak *l = arg;
     const size_t first = l->words;
     struct roll r = { 0 };
 
-    (void)e;
     roll_text(&r, d->text, d->len, keep_word, l);
     roll_end(&r, keep_word, l);
     if (!r.words)
@@ -187,11 +186,9 @@ static void train_doc(struct reading *r, const struct corpus_doc *d)
     hashset_clear(&r->found);
 }
 
-static int train_block(void *arg, void *place, const struct corpus_block *b,
-                       struct err *e)
+static int train_block(void *arg, void *place UNUSED,
+                       const struct corpus_block *b, struct err *e UNUSED)
 {
-    (void)place;
-    (void)e;
     for (size_t i = 0; i < b->n; i++)
         train_doc(arg, &b->doc[i]);
     return 0;

@@ -28,10 +28,9 @@ static int read_field(struct filter_parser *p, struct clause *c)
     return filter_tree_advance(p);
 }
 
-static int set_value(struct filter_parser *p, const struct clause *c,
+static int set_value(struct filter_parser *p, const struct clause *c UNUSED,
                      struct value *v)
 {
-    (void)c;
     v->is_number =
         p->lex.lexeme.kind == LEXEME_NAME && num_real(v->text, &v->number);
     return 0;

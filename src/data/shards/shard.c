@@ -289,7 +289,7 @@ struct ids_copy {
     uint32_t max;
 };
 
-static int copy_ids(struct shard *s, void *arg, struct err *e)
+static int copy_ids(struct shard *s, void *arg, struct err *e UNUSED)
 {
     struct ids_copy *c = arg;
     const uint16_t *narrow = (const uint16_t *)s->ids + c->i;
@@ -297,7 +297,6 @@ static int copy_ids(struct shard *s, void *arg, struct err *e)
     const uint32_t keep = s->marked ? UINT32_MAX : INT32_MAX;
     uint32_t max = 0;
 
-    (void)e;
     for (int64_t k = 0; s->width == 2 && k < c->n; k++) {
         max = narrow[k] > max ? narrow[k] : max;
         c->out[k] = narrow[k];
@@ -338,14 +337,13 @@ void shard_touch(const struct shard *s, int64_t i, int64_t n)
     way_out = NULL;
 }
 
-static int add_sample(struct shard *s, void *arg, struct err *e)
+static int add_sample(struct shard *s, void *arg, struct err *e UNUSED)
 {
     enum { ALL = 1 << 20, BLOCKS = 64, BLOCK = 4096 };
     const uint64_t size = s->size;
     const char *map = s->map;
     struct sha256 *h = arg;
 
-    (void)e;
     sha256_add(h, &size, sizeof size);
     if (size <= ALL)
         sha256_add(h, map, size);

@@ -228,11 +228,10 @@ static void emit_model(struct emit *o, const struct tokenizer *t)
 }
 
 static int add_tokenizer_json(struct buf *b, const struct tokenizer *t,
-                              struct err *e)
+                              struct err *e UNUSED)
 {
     struct emit o = { b, .spaced = true, .ascii = true, .lines = 1 };
 
-    (void)e;
     emit_object(&o, NULL);
     emit_text(&o, "version", "1.0");
     emit_null(&o, "truncation");
@@ -251,9 +250,8 @@ static int add_tokenizer_json(struct buf *b, const struct tokenizer *t,
 }
 
 static int add_merges_txt(struct buf *b, const struct tokenizer *t,
-                          struct err *e)
+                          struct err *e UNUSED)
 {
-    (void)e;
     buf_str(b, "#version: 0.2\n");
     for (size_t i = 0; i < t->n_merges; i++) {
         tokfile_add_name(b, t, t->merge[i].left);
@@ -265,12 +263,11 @@ static int add_merges_txt(struct buf *b, const struct tokenizer *t,
 }
 
 static int add_vocab_json(struct buf *b, const struct tokenizer *t,
-                          struct err *e)
+                          struct err *e UNUSED)
 {
     struct emit o = { b, .spaced = true, .ascii = true, .lines = 1,
                       .no_indent = true };
 
-    (void)e;
     emit_object(&o, NULL);
     emit_vocab(&o, t);
     emit_object_end(&o);
@@ -294,9 +291,9 @@ static void pickle_text(struct buf *b, const void *s, size_t n)
 }
 
 /* { "vocab_size": n, "itos": { id: char }, "stoi": { char: id } } */
-static int add_pickle(struct buf *b, const struct tokenizer *t, struct err *e)
+static int add_pickle(struct buf *b, const struct tokenizer *t,
+                      struct err *e UNUSED)
 {
-    (void)e;
     buf_str(b, "\x80\x02}(");
     pickle_text(b, "vocab_size", 10);
     pickle_int(b, t->n_ids);

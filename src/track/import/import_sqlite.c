@@ -86,9 +86,8 @@ static const char *text(const struct sqlite *d, sqlite3_stmt *row, int column)
     return (const char *)d->lib.text(row, column);
 }
 
-static int take_count(struct sqlite *d, sqlite3_stmt *row, struct err *e)
+static int take_count(struct sqlite *d, sqlite3_stmt *row, struct err *e UNUSED)
 {
-    (void)e;
     d->count = d->lib.whole(row, 0);
     return 0;
 }
@@ -144,22 +143,20 @@ static void begin_run(struct sqlite *d, const char *id, const char *name)
 
 /* -- MLflow ---------------------------------------------------------------- */
 
-static int add_pair(struct sqlite *d, sqlite3_stmt *row, struct err *e)
+static int add_pair(struct sqlite *d, sqlite3_stmt *row, struct err *e UNUSED)
 {
     const char *key = text(d, row, 0), *value = text(d, row, 1);
 
-    (void)e;
     (d->lib.whole(row, 2) ? import_run_tag
                           : import_run_param)(&d->in, key, value ? value : "");
     return 0;
 }
 
 /* MLflow has the largest number for an infinity. */
-static int add_point(struct sqlite *d, sqlite3_stmt *row, struct err *e)
+static int add_point(struct sqlite *d, sqlite3_stmt *row, struct err *e UNUSED)
 {
     double x = d->lib.real(row, 3);
 
-    (void)e;
     if (d->lib.whole(row, 4))
         x = (double)NAN;
     else if (fabs(x) >= DBL_MAX)
@@ -237,14 +234,13 @@ static int64_t time_of(const struct sqlite *d, sqlite3_stmt *row, int column)
 }
 
 /* System metrics have no steps: these are seconds. */
-static int add_values(struct sqlite *d, sqlite3_stmt *row, struct err *e)
+static int add_values(struct sqlite *d, sqlite3_stmt *row, struct err *e UNUSED)
 {
     const char *json = text(d, row, 2);
     json_auto_t *values = json ? json_loads(json, 0, NULL) : NULL;
     struct import_json_row r = { &d->in, "", d->lib.whole(row, 0),
                                  time_of(d, row, 1) };
 
-    (void)e;
     if (!text(d, row, 0)) {
         r.prefix = "system/";
         r.step = (r.ms - d->in.start_ms) / 1000;
@@ -260,12 +256,11 @@ static void add_setting(void *arg, const char *key, json_t *value)
         import_json_param(arg, key, value);
 }
 
-static int add_config(struct sqlite *d, sqlite3_stmt *row, struct err *e)
+static int add_config(struct sqlite *d, sqlite3_stmt *row, struct err *e UNUSED)
 {
     const char *json = text(d, row, 1);
     json_auto_t *config = json ? json_loads(json, 0, NULL) : NULL;
 
-    (void)e;
     d->in.start_ms = d->in.end_ms = time_of(d, row, 0);
     xreplace(&d->in.user,
              json_string_value(json_object_get(config, "_Username")));

@@ -70,7 +70,7 @@ static void begin_step(struct import_run *in, int64_t step, int64_t *last)
  *      s:251 trl:6.3905 lr:0.000214 norm:1.20
  */
 static int read_llmc_line(struct import_run *in, char *line, int64_t ms,
-                          void *arg, struct err *e)
+                          void *arg, struct err *e UNUSED)
 {
     static const struct {
         const char *word, *key;
@@ -85,7 +85,6 @@ static int read_llmc_line(struct import_run *in, char *line, int64_t ms,
     char *at = line, *word;
     int64_t step = -1;
 
-    (void)e;
     while ((word = strsep(&at, " "))) {
         char *colon = strchr(word, ':');
         double x;
@@ -163,7 +162,7 @@ static void add_phrases(struct import_run *in, const char *line, int64_t step,
  *      251 train 6.0912
  */
 static int read_nanogpt_line(struct import_run *in, char *line, int64_t ms,
-                             void *arg, struct err *e)
+                             void *arg, struct err *e UNUSED)
 {
     static const struct phrase iter[] = {
         { ": loss", "train/loss", 1 },
@@ -191,7 +190,6 @@ static int read_nanogpt_line(struct import_run *in, char *line, int64_t ms,
     long long step;
     int n = 0;
 
-    (void)e;
     if (sscanf(line, "iter %lld%n", &step, &n) == 1 && line[n] == ':')
         phrases = iter;
     else if (sscanf(line, "step %lld%n", &step, &n) == 1 && line[n] == ':')
@@ -275,7 +273,7 @@ static int begin_run(struct jsonl *j, json_t *o, struct err *e)
     return 0;
 }
 
-static int read_jsonl_line(struct import_run *unused, char *line, int64_t ms,
+static int read_jsonl_line(struct import_run *in UNUSED, char *line, int64_t ms,
                            void *arg, struct err *e)
 {
     struct jsonl *j = arg;
@@ -286,7 +284,6 @@ static int read_jsonl_line(struct import_run *unused, char *line, int64_t ms,
     double x;
     int ret = 0;
 
-    (void)unused;
     if (!*line)
         return 0;
     if (!json_is_object(o))

@@ -217,12 +217,12 @@ static enum MHD_Result let_in(struct http_server *h, struct MHD_Connection *c)
 
 /* -- streams --------------------------------------------------------------- */
 
-static ssize_t read_stream(void *arg, uint64_t at, char *out, size_t most)
+static ssize_t read_stream(void *arg, uint64_t at UNUSED, char *out,
+                           size_t most)
 {
     struct stream *s = arg;
     const size_t n = s->text.len < most ? s->text.len : most;
 
-    (void)at;
     if (n == 0 && s->ends)
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (n == 0) {
@@ -351,25 +351,21 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **con,
 /* -- requests -------------------------------------------------------------- */
 
 /* Called with the first line of a request; returns what goes with it. */
-static void *begin_request(void *arg, const char *url, struct MHD_Connection *c)
+static void *begin_request(void *arg UNUSED, const char *url,
+                           struct MHD_Connection *c UNUSED)
 {
     struct arriving *r = xcalloc(1, sizeof *r);
 
-    (void)arg;
-    (void)c;
     r->url = xstrdup(url);
     r->body = BUF_INIT;
     return r;
 }
 
-static void end_request(void *arg, struct MHD_Connection *c, void **con,
-                        enum MHD_RequestTerminationCode why)
+static void end_request(void *arg UNUSED, struct MHD_Connection *c UNUSED,
+                        void **con, enum MHD_RequestTerminationCode why UNUSED)
 {
     struct arriving *r = *con;
 
-    (void)arg;
-    (void)c;
-    (void)why;
     if (r) {
         free(r->url);
         buf_clear(&r->body);
@@ -383,13 +379,11 @@ struct header_counts {
     int hosts, lengths, encodings;
 };
 
-static enum MHD_Result count_header(void *arg, enum MHD_ValueKind kind,
-                                    const char *name, const char *value)
+static enum MHD_Result count_header(void *arg, enum MHD_ValueKind kind UNUSED,
+                                    const char *name, const char *value UNUSED)
 {
     struct header_counts *n = arg;
 
-    (void)kind;
-    (void)value;
     n->hosts += strcasecmp(name, "Host") == 0;
     n->lengths += strcasecmp(name, "Content-Length") == 0;
     n->encodings += strcasecmp(name, "Transfer-Encoding") == 0;
@@ -460,16 +454,14 @@ static enum MHD_Result answer_request(struct http_server *h,
 /* Called when the headers have arrived, then with each part of the body, and
  * then once more. */
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c,
-                                  const char *url, const char *method,
-                                  const char *version, const char *data,
+                                  const char *url UNUSED, const char *method,
+                                  const char *version UNUSED, const char *data,
                                   size_t *size, void **con)
 {
     struct http_server *h = arg;
     struct arriving *r = *con;
     const bool post = strcmp(method, "POST") == 0;
 
-    (void)url;
-    (void)version;
     if (!post && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return refuse(h, c, MHD_HTTP_METHOD_NOT_ALLOWED,
                       "this server answers GET only");
@@ -494,11 +486,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c,
     return answer_request(h, c, r, post);
 }
 
-static void log_trouble(void *arg, const char *format, va_list ap)
+static void log_trouble(void *arg UNUSED, const char *format, va_list ap)
 {
     AUTO(buf_clear) struct buf b = BUF_INIT;
 
-    (void)arg;
     buf_vprintf(&b, format, ap);
     while (b.len && b.s[b.len - 1] == '\n')
         buf_trim(&b, b.len - 1);

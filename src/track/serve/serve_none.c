@@ -4,9 +4,8 @@
 #include "config.h"
 #include "track/serve/serve.h"
 
-int serve_run(const struct serve_conf *conf, struct err *e)
+int serve_run(const struct serve_conf *conf UNUSED, struct err *e)
 {
-    (void)conf;
     return err_set(e, ERR_USAGE,
                    "this gtrack was built without libmicrohttpd, which serve "
                    "needs (Debian: libmicrohttpd-dev)");

@@ -295,13 +295,11 @@ static void write_panels(struct emit *o, const char *root)
         emit_raw(o, "panels", text);
 }
 
-int answer_stores(struct site *s, struct query *q, struct answer *a,
-                  struct err *e)
+int answer_stores(struct site *s, struct query *q UNUSED, struct answer *a,
+                  struct err *e UNUSED)
 {
     struct emit *const o = &a->out;
 
-    (void)q;
-    (void)e;
     emit_array(o, "stores");
     for (size_t i = 0; i < s->n_stores; i++) {
         emit_object(o, NULL);

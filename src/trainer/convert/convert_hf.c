@@ -66,7 +66,7 @@ static int write_class(const char *folder, struct err *e)
 }
 
 int convert_write_hf(const struct engine *eng, const float *weights,
-                     enum convert_format format, const char *folder,
+                     enum convert_format format UNUSED, const char *folder,
                      struct err *e)
 {
     struct hf_writer w = { .weights = weights };
@@ -74,7 +74,6 @@ int convert_write_hf(const struct engine *eng, const float *weights,
     AUTO_FREE char *path = path_join(folder, "model.safetensors");
     int ret = path_make(folder, e);
 
-    (void)format;
     if (ret == 0)
         ret = convert_walk(eng, f, add_array, &w, e);
     if (ret == 0)

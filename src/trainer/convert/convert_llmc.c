@@ -23,14 +23,14 @@ struct llmc_file {
     int64_t positions; /* elements of wpe.weight in the file */
 };
 
-static int write_param(void *arg, const struct convert_tensor *t, struct err *e)
+static int write_param(void *arg, const struct convert_tensor *t,
+                       struct err *e UNUSED)
 {
     const struct llmc_file *f = arg;
     const struct graph_param *p = t->param;
     const float *from = f->weights + p->at;
     uint16_t block[BLOCK];
 
-    (void)e;
     for (int64_t at = 0, n; at < p->count && f->version == BF16; at += n) {
         n = p->count - at < BLOCK ? p->count - at : BLOCK;
         for (int64_t i = 0; i < n; i++)

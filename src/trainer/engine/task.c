@@ -309,12 +309,11 @@ static const char *find_stripped(const char *s, const char **end)
 }
 
 /* With the argument "left", the blanks at the end stay. */
-static void add_stripped(struct reading *r, struct buf *out, const char *s,
-                         const char *arg)
+static void add_stripped(struct reading *r UNUSED, struct buf *out,
+                         const char *s, const char *arg)
 {
     const char *end, *from = find_stripped(s, &end);
 
-    (void)r;
     buf_add(out, from, *arg ? strlen(from) : (size_t)(end - from));
 }
 
@@ -404,12 +403,11 @@ static void add_last(struct reading *r, struct buf *out, const char *s,
 }
 
 /* The value of the text in "a=x b=y"; the last is that of all others. */
-static void add_mapped(struct reading *r, struct buf *out, const char *s,
+static void add_mapped(struct reading *r UNUSED, struct buf *out, const char *s,
                        const char *arg)
 {
     const size_t n = strlen(s);
 
-    (void)r;
     while (strchr(arg, ' ') && (strncmp(arg, s, n) != 0 || arg[n] != '='))
         arg = strchr(arg, ' ') + 1;
     arg += strcspn(arg, "=");

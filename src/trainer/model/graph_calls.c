@@ -595,9 +595,8 @@ int observe_train(struct graph *g, observe_fn *look, void *arg, struct err *e)
     return 0;
 }
 
-int observe_finite(void *arg, const struct observed *o, struct err *e)
+int observe_finite(void *arg UNUSED, const struct observed *o, struct err *e)
 {
-    (void)arg;
     if (o->type == DT_I32)
         return 0;
     for (int64_t i = 0; i < o->n; i++) {

@@ -181,11 +181,11 @@ static void attention_backward(struct graph *g, struct graph_node *n)
 /* Scores and their product with the values.  The full square is counted, as in
  * PaLM's MFU, although the upper half is never computed; and of windows twice
  * the pairs that are computed, too, which is w (2 T - w). */
-static double attention_flops(const struct graph *g, const struct graph_node *n)
+static double attention_flops(const struct graph *g UNUSED,
+                              const struct graph_node *n)
 {
     const double T = (double)n->attr.attn.T, w = (double)n->attr.attn.window;
 
-    (void)g;
     return 4.0 * (double)tensor_count(&n->val) *
            (w > 0 && w < T ? w * (2 - w / T) : T);
 }

@@ -483,9 +483,8 @@ struct host_buffers {
     struct err err; /* the first failure */
 };
 
-static int host_open(struct coll *c, struct err *e)
+static int host_open(struct coll *c, struct err *e UNUSED)
 {
-    (void)e;
     c->device_state = xcalloc(1, sizeof(struct host_buffers));
     return 0;
 }

@@ -219,9 +219,8 @@ static int detect_slurm(struct launch *l, struct err *e)
 }
 
 /* coll_mpi.c sets the rest; coll_open() fails in a build without MPI. */
-static int detect_mpi(struct launch *l, struct err *e)
+static int detect_mpi(struct launch *l, struct err *e UNUSED)
 {
-    (void)e;
     l->kind = LAUNCH_MPI;
     l->rank = env_or_zero(
         str_env("OMPI_COMM_WORLD_RANK") ? "OMPI_COMM_WORLD_RANK" : "PMIX_RANK");

@@ -480,14 +480,13 @@ static void add_ids(struct trace *t, const struct observed *o)
     }
 }
 
-static int add_result(void *arg, const struct observed *o, struct err *e)
+static int add_result(void *arg, const struct observed *o, struct err *e UNUSED)
 {
     struct trace *t = arg;
     const size_t bytes = (size_t)o->n * (o->type == DT_F32 ? 4 : 2);
     double squares = 0;
     char name[96];
 
-    (void)e;
     if (o->type == DT_I32) {
         add_ids(t, o);
         return 0;
@@ -501,13 +500,12 @@ static int add_result(void *arg, const struct observed *o, struct err *e)
     return 0;
 }
 
-static void begin_micro(void *arg, int64_t done, int64_t all, int64_t left)
+static void begin_micro(void *arg, int64_t done, int64_t all UNUSED,
+                        int64_t left UNUSED)
 {
     struct trace *t = arg;
     const struct coll *coll = &t->c->engine->coll;
 
-    (void)all;
-    (void)left;
     t->micro = done * coll->size + coll->rank;
 }
 

@@ -92,12 +92,11 @@ const struct setting settings_table[] = {
     { 0 }
 };
 
-static int refuse_sweep(void *arg, const char *key, const char *value,
+static int refuse_sweep(void *arg, const char *key, const char *value UNUSED,
                         const char *where, struct err *e)
 {
     const char *path = arg;
 
-    (void)value;
     if (strncmp(key, "sweep.", 6) == 0 || strncmp(key, "grid.", 5) == 0 ||
         strncmp(key, "random.", 7) == 0)
         return err_set(e, ERR_USAGE,

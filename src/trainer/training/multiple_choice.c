@@ -73,12 +73,11 @@ struct questions {
 enum { SHOTS_SEED = 1234 };
 
 static int add_shot(void *arg, const struct task_question *from,
-                    const char *line, struct err *e)
+                    const char *line, struct err *e UNUSED)
 {
     const struct task_choice *right = &from->choice[from->right];
     struct questions *q = arg;
 
-    (void)e;
     APPEND(q->shot, q->shots, q->shots_room) = (struct shot){
         .line = arena_strdup(&q->mem, line),
         .text = arena_printf(&q->mem, "%s%s\n\n", right->context,

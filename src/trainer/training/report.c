@@ -49,11 +49,10 @@ static void store_schedule(struct report *r, const struct engine *eng)
     report_text(r, PLANNED_RATES, text.s);
 }
 
-static void write_line(void *arg, enum log_level level, const char *line)
+static void write_line(void *arg, enum log_level level UNUSED, const char *line)
 {
     char when[32];
 
-    (void)level;
     run_output_printf(arg, "%s %s\n", clock_text(when, clock_wall_ms()), line);
 }
 

@@ -12,12 +12,9 @@ static void *none_open(struct err *e)
     return NULL;
 }
 
-int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
+int zstd_block(const void *in UNUSED, size_t n UNUSED, void *out UNUSED,
+               size_t size UNUSED, struct err *e)
 {
-    (void)in;
-    (void)n;
-    (void)out;
-    (void)size;
     return err_set(e, ERR_INPUT,
                    "this is Zstandard data, but gdata was built without "
                    "libzstd");
