@@ -18,7 +18,6 @@
 #include "kernels/ref.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 void ref_rope(struct dev *dev UNUSED, struct tensor *qkv, int H, int K,
               int64_t T, int64_t from, const struct rope *r, bool inverse)

@@ -5,8 +5,6 @@
 #include "common/mem.h"
 #include "kernels/ref.h"
 
-#include <stdlib.h>
-
 void ref_embed_fwd(struct dev *dev UNUSED, struct tensor *y,
                    const struct tensor *tokens, const struct tensor *wte,
                    const struct tensor *wpe, int64_t T, int64_t from)

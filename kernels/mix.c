@@ -10,7 +10,6 @@
 #include "kernels/ref.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 void ref_mix_fwd(struct dev *dev UNUSED, struct tensor *y,
                  const struct tensor *a, const struct tensor *b,

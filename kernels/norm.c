@@ -14,7 +14,6 @@
 #include "kernels/ref.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 void ref_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
                   struct tensor *stat, const struct tensor *a,

@@ -5,7 +5,6 @@
 #include "kernels/ref.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 

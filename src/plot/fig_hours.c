@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "plot/draw/axis.h"
 #include "plot/figures.h"

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/sweep_cells.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"

@@ -2,7 +2,6 @@
 #include "data/corpus/clean.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf.h"

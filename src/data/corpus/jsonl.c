@@ -2,7 +2,6 @@
 #include "data/corpus/jsonl.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/format/json_scan.h"

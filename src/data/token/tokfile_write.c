@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/output/emit.h"

@@ -6,7 +6,6 @@
 #include "plot/draw/figure_finish.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"

@@ -5,7 +5,6 @@
 #include "plot/draw/figure_finish.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 #include "common/num.h"

@@ -2,7 +2,6 @@
 #include "store/format/meta.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"

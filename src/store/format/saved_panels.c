@@ -1,8 +1,6 @@
 #include "config.h"
 #include "store/format/saved_panels.h"
 
-#include <stdlib.h>
-
 #include "common/buf.h"
 #include "common/path.h"
 #include "common/save.h"

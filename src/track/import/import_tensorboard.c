@@ -5,7 +5,6 @@
 #include "config.h"
 #include "track/import/import.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/path.h"

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"

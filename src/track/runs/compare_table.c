@@ -2,7 +2,6 @@
 #include "track/runs/compare_table.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
