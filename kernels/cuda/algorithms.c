@@ -40,7 +40,7 @@ static bool read_line(char *s, struct algorithms_line *out)
 void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
 {
     AUTO_FREE char *name = xasprintf("matmul-%s-%zu", gpu, version);
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     struct err e = { 0 };
     char *at = NULL, *line;
 
@@ -57,7 +57,6 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
         if (read_line(line, &one))
             APPEND(f->line, f->n, f->room) = one;
     }
-    buf_clear(&text);
 }
 
 bool algorithms_find(const struct algorithms *f,
@@ -75,7 +74,7 @@ bool algorithms_find(const struct algorithms *f,
 
 static void write_lines(const struct algorithms *f)
 {
-    struct save s = { 0 };
+    AUTO(save_abandon) struct save s = { 0 };
     struct err e = { 0 };
 
     if (save_open(&s, f->path, &e) < 0)
@@ -90,7 +89,6 @@ static void write_lines(const struct algorithms *f)
                     j + 1 < WORDS ? " " : "\n");
     }
     save_commit(&s, &e);
-    save_abandon(&s);
 }
 
 void algorithms_add(struct algorithms *f, const struct algorithms_key *key,

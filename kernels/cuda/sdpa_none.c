@@ -6,20 +6,20 @@
 
 #include <stdio.h>
 
-bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
-              const struct tensor *qkv, const struct attn *a)
+bool sdpa_fwd(struct dev *dev, struct tensor *y UNUSED,
+              struct tensor *lse UNUSED, const struct tensor *qkv,
+              const struct attn *a)
 {
-    (void)y, (void)lse;
     if (qkv->type != DT_F32 && attn_is_plain(a))
         attention_say_slow(dev, "built without cuDNN's header");
     return false;
 }
 
-bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
-              const struct tensor *y, const struct tensor *lse,
-              const struct tensor *dy, const struct attn *a)
+bool sdpa_bwd(struct dev *dev UNUSED, struct tensor *dqkv UNUSED,
+              const struct tensor *qkv UNUSED, const struct tensor *y UNUSED,
+              const struct tensor *lse UNUSED, const struct tensor *dy UNUSED,
+              const struct attn *a UNUSED)
 {
-    (void)dev, (void)dqkv, (void)qkv, (void)y, (void)lse, (void)dy, (void)a;
     return false;
 }
 

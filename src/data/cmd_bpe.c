@@ -242,8 +242,8 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
                  struct err *e)
 {
     const int n = threads ? threads : cores_processors();
-    struct count_worker *w = xcalloc((size_t)n, sizeof *w);
-    struct words *words = xcalloc((size_t)n, sizeof *words);
+    AUTO_FREE struct count_worker *w = xcalloc((size_t)n, sizeof *w);
+    AUTO_FREE struct words *words = xcalloc((size_t)n, sizeof *words);
     struct tokenizer *t = NULL;
     const double begin = clock_mono();
     double counted;
@@ -276,7 +276,6 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
         words_clear(&words[i]);
         free(w[i].seen);
     }
-    FREE(words, w);
     tokenizer_free(t);
     return got;
 }

@@ -192,7 +192,7 @@ static int decode_files(struct text_writer *w, char **path, int n,
 static int decode_to(const struct tokenizer *t, int argc, char **argv,
                      struct err *e)
 {
-    struct save save = { 0 };
+    AUTO(save_abandon) struct save save = { 0 };
     struct text_writer w = {
         .tokenizer = t,
         .eot = special ? -1 : tokenizer_eot(t),
@@ -209,7 +209,6 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
     buf_clear(&w.text);
     if (output && got == 0)
         return save_commit(&save, e);
-    save_abandon(&save);
     return got;
 }
 

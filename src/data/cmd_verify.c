@@ -118,7 +118,7 @@ static int compare_locks(struct table *t, const char *path, int *bad,
  * the lock.  A lock that gdata encode wrote lists only the shards it wrote. */
 static void list_new(struct table *t, const struct lock *l)
 {
-    char *last = xstrdup("");
+    AUTO_FREE char *last = xstrdup("");
 
     for (size_t i = 0; i < l->n && l->ids == 0; i++) {
         char *file = lock_path(l, &l->entry[i]), *folder = path_parent(file);
@@ -139,7 +139,6 @@ static void list_new(struct table *t, const struct lock *l)
         FREE(file, last);
         last = folder;
     }
-    free(last);
 }
 
 static int verify_lock(struct table *t, const char *path, int *bad,

@@ -89,7 +89,7 @@ static size_t count_curves(const struct sweep *s, const struct run_set *set)
 static void choose_curves(struct sweep *s, const struct run_set *set,
                           struct arena *mem)
 {
-    size_t *first = find_together(s, set);
+    AUTO_FREE size_t *first = find_together(s, set);
     AUTO(differ_clear) struct differ d = { 0 };
 
     differ_params(&d, set->run, set->n);
@@ -111,7 +111,6 @@ static void choose_curves(struct sweep *s, const struct run_set *set,
             first = find_together(s, set);
         }
     }
-    free(first);
 }
 
 /* The curve of a run, as "64", or as "64, 2" for two parameters. */

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/dl.h"
@@ -126,11 +125,10 @@ static const char *check_device(const char *name, struct settings *s)
 /* Whether a GPU can compute the model of the settings in fp8. */
 static bool allows_fp8(const char *name, struct settings *s)
 {
-    struct dev dev = { .fp8 = true };
+    AUTO(dev_close) struct dev dev = { .fp8 = true };
 
     if (dev_open(&dev, name, ERR_IGNORED) < 0)
         return false;
-    dev_close(&dev);
     return resolve_settings(s, 0, 1, ERR_IGNORED) == 0;
 }
 

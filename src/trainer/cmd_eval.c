@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
@@ -252,9 +251,10 @@ static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
         .limit = limit,
         .shots = shots,
     };
-    struct tasks tasks = { 0 };
+    AUTO(tasks_clear) struct tasks tasks = { 0 };
     int ret = tasks_add(&tasks, &conf, e);
-    struct multiple_choice_result *of = xcalloc(tasks.n + 1, sizeof *of);
+    AUTO_FREE struct multiple_choice_result *of =
+        xcalloc(tasks.n + 1, sizeof *of);
 
     table_columns(t, "task", "questions", "acc", "acc_norm", "time",
                   "acc_stderr", "acc_bytes", "perplexity", "acc_norm_stderr",
@@ -266,8 +266,6 @@ static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
         if (ret == 0)
             add_answers(t, &tasks.task[i], &of[i]);
     }
-    tasks_clear(&tasks);
-    free(of);
     return ret;
 }
 
@@ -419,7 +417,7 @@ static int score_document(void *arg, const struct corpus_doc *d, struct err *e)
     struct reading *r = arg;
     struct engine *eng = r->engine;
     const int32_t eot = tokenizer_eot(eng->data.tokenizer);
-    struct buf losses = BUF_INIT;
+    AUTO(buf_clear) struct buf losses = BUF_INIT;
     double sum = 0;
     int ret;
 
@@ -442,7 +440,6 @@ static int score_document(void *arg, const struct corpus_doc *d, struct err *e)
                    (long long)d->line, (long long)n, sum / (double)n,
                    find_leak(r, d), losses.s);
     }
-    buf_clear(&losses);
     return ret;
 }
 
@@ -495,7 +492,7 @@ static void add_positions(struct table *t, const struct reading *r)
 static int keep_documents(const struct run_info *run, const struct buf *text,
                           struct err *e)
 {
-    char *name = xasprintf("documents/%s.tsv", path_name(documents));
+    AUTO_FREE char *name = xasprintf("documents/%s.tsv", path_name(documents));
     struct stored_run b;
     int ret = stored_run_open(&b, run->folder, e);
 
@@ -505,15 +502,14 @@ static int keep_documents(const struct run_info *run, const struct buf *text,
             log_info("kept in %s of %s", name, run->name);
         stored_run_close(&b);
     }
-    free(name);
     return ret;
 }
 
 static int keep_in_run(const struct buf *text, struct err *e)
 {
-    char *root = trained_model_store(&model);
-    struct runs runs = { 0 };
-    char *id = NULL;
+    AUTO_FREE char *root = trained_model_store(&model);
+    AUTO(runs_free) struct runs runs = { 0 };
+    AUTO_FREE char *id = NULL;
     int ret = checkpoint_run_id(model.path, &id, e);
 
     if (ret == 0)
@@ -525,8 +521,6 @@ static int keep_in_run(const struct buf *text, struct err *e)
                       "the losses are not kept: the run of %s is not in %s; "
                       "name its store by --root",
                       model.path, root);
-    runs_free(&runs);
-    FREE(root, id);
     return ret;
 }
 
@@ -564,7 +558,7 @@ static int evaluate_documents(struct engine *eng, struct table *t,
 
 static int evaluate(struct engine *eng, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrain.eval/1");
+    AUTO(table_clear) struct table t = TABLE_INIT("gtrain.eval/1");
     const int bits = trained_model_bits[model.weights];
     int ret;
 
@@ -575,7 +569,6 @@ static int evaluate(struct engine *eng, struct err *e)
                       : evaluate_text(eng, &t, e);
     if (ret == 0 && eng->coll.rank == 0)
         ret = table_print(&t, &style, e);
-    table_clear(&t);
     return ret;
 }
 
@@ -603,12 +596,11 @@ static int eval_main(int argc, char **argv, struct err *e)
 static void confine_eval(void)
 {
     const char *file = output ? output : per_token ? per_token : logits;
-    char *folder = file        ? path_of_output(file)
-                   : documents ? trained_model_store(&model)
-                               : NULL;
+    AUTO_FREE char *folder = file        ? path_of_output(file)
+                             : documents ? trained_model_store(&model)
+                                         : NULL;
 
     trained_model_confine(&model, folder);
-    free(folder);
 }
 
 const struct cmd cmd_eval = {

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -180,7 +179,7 @@ static int sweep_main(int argc, char **argv, struct err *e)
 {
     const char *action = sweep_command_action(argc, argv);
     const int at = action[0] != '\0';
-    struct sweep_run s = SWEEP_RUN_INIT(&program);
+    AUTO(sweep_run_close) struct sweep_run s = SWEEP_RUN_INIT(&program);
     int ret;
 
     if (argc > at + 1)
@@ -194,7 +193,6 @@ static int sweep_main(int argc, char **argv, struct err *e)
         ret = check_sweep(&s.sweep, e);
     if (ret == 0)
         ret = sweep_command_run(&s, &command, action, e);
-    sweep_run_close(&s);
     return ret;
 }
 

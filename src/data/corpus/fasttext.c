@@ -596,7 +596,7 @@ static void learn(struct fasttext *f, const struct fasttext_conf *c,
                   const struct fasttext_text *t, size_t n)
 {
     const size_t dim = (size_t)f->h.dim;
-    struct buf list = BUF_INIT;
+    AUTO(buf_clear) struct buf list = BUF_INIT;
     struct sum s = {
         .f = f, .word = BUF_INIT, .hashes = BUF_INIT, .list = &list
     };
@@ -627,7 +627,6 @@ static void learn(struct fasttext *f, const struct fasttext_conf *c,
         }
     }
     FREE(grad, score, order, s.hidden);
-    buf_clear(&list);
     buf_clear(&s.word);
     buf_clear(&s.hashes);
 }

@@ -341,7 +341,7 @@ char *store_artifact(const char *run, const char *name, struct err *e)
 
 int store_rename_damaged(const char *path, struct err *e)
 {
-    char *aside = xasprintf("%s.damaged", path);
+    AUTO_FREE char *aside = xasprintf("%s.damaged", path);
     int ret = 0;
 
     for (int i = 2; path_exists(aside); i++) {
@@ -350,7 +350,6 @@ int store_rename_damaged(const char *path, struct err *e)
     }
     if (rename(path, aside) < 0 && errno != ENOENT)
         ret = err_sys(e, "cannot rename %s", path);
-    free(aside);
     return ret;
 }
 

@@ -481,9 +481,9 @@ static int find_known(struct import *import, const struct import_run *in,
     return k ? 0 : add_known(import, key.key, NULL, e);
 }
 
-static void keep_node(void *node)
+static void keep_node(void *node UNUSED)
 {
-    (void)node; /* the arena frees it */
+    /* the arena frees it */
 }
 
 int import_close(struct import *import, struct err *e)

@@ -482,7 +482,7 @@ static int add_section(struct report *rep, const struct section *s,
                        struct table *results, struct err *e)
 {
     const struct curve_kind *kind = curve_kind_find(s->kind);
-    struct figure own = FIGURE_INIT;
+    AUTO(figure_free) struct figure own = FIGURE_INIT;
     struct request r = *rep->r;
     struct build b = { .request = &r };
     struct panel *p;
@@ -515,7 +515,6 @@ static int add_section(struct report *rep, const struct section *s,
         ret = figure_check(rep->r, &p, 1, e);
     if (ret == 0 && !rep->pdf)
         ret = add_figure(rep, b.figure, title, e);
-    figure_free(&own);
     free(b.runs.run);
     return ret;
 }

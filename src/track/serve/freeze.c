@@ -362,7 +362,7 @@ static int freeze_runs(const char *path, const char *store, int flags,
         .ids = list_ids(runs),
         .n_runs = runs->n
     };
-    struct buf page = BUF_INIT;
+    AUTO(buf_clear) struct buf page = BUF_INIT;
     int ret = -1;
 
     f.query = xasprintf("runs=%s&store=0", f.ids);
@@ -373,7 +373,6 @@ static int freeze_runs(const char *path, const char *store, int flags,
         add_page(&page, f.requests.s, e) == 0)
         ret = save_bytes(path, page.s, page.len, e);
     site_clear(&f.site);
-    buf_clear(&page);
     buf_clear(&f.requests);
     FREE(f.query, f.ids);
     return ret;

@@ -109,7 +109,7 @@ int convert_write_llmc(const struct engine *eng, const float *weights,
                                  (int32_t)eng->set->is.vocab_padded };
     struct llmc_file f = { .weights = (float *)(uintptr_t)weights,
                            .version = version };
-    struct save s = { 0 };
+    AUTO(save_abandon) struct save s = { 0 };
     int ret = -1;
 
     if (save_open(&s, path, e) == 0) {
@@ -119,7 +119,6 @@ int convert_write_llmc(const struct engine *eng, const float *weights,
         if (ret == 0)
             ret = save_commit(&s, e);
     }
-    save_abandon(&s);
     return ret;
 }
 

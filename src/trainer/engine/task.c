@@ -59,7 +59,7 @@ static int add_key(void *arg, const char *key, const char *value,
     const size_t n = strcspn(key, ".");
     const int i = key[n] ? opt_find_word(keys, key + n + 1) : -1;
     struct task *t = all->n > l->first ? &all->task[all->n - 1] : NULL;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     if (i < 0) {
         err_set(e, ERR_USAGE, "%s: a task has no %s", where, key);
@@ -77,7 +77,6 @@ static int add_key(void *arg, const char *key, const char *value,
     replace_text(&text, "\\n", "\n");
     replace_text(&text, "\\s", " ");
     t->is[i] = arena_strdup(&all->mem, text.s);
-    buf_clear(&text);
     return 0;
 }
 
@@ -318,24 +317,22 @@ static void add_stripped(struct reading *r UNUSED, struct buf *out,
 }
 
 /* Without the last character. */
-static void add_chopped(struct reading *r, struct buf *out, const char *s,
-                        const char *arg)
+static void add_chopped(struct reading *r UNUSED, struct buf *out,
+                        const char *s, const char *arg UNUSED)
 {
     size_t n = strlen(s);
 
-    (void)r, (void)arg;
     while (n > 0 && (s[n - 1] & 0xc0) == 0x80)
         n--;
     buf_add(out, s, n > 0 ? n - 1 : 0);
 }
 
 /* The first letter large, if it is one of ASCII, and the others small. */
-static void add_capitalized(struct reading *r, struct buf *out, const char *s,
-                            const char *arg)
+static void add_capitalized(struct reading *r UNUSED, struct buf *out,
+                            const char *s, const char *arg UNUSED)
 {
     const char *first = s;
 
-    (void)r, (void)arg;
     if (*s)
         utf8_next(&s);
     buf_add(out, first, (size_t)(s - first));
@@ -345,18 +342,16 @@ static void add_capitalized(struct reading *r, struct buf *out, const char *s,
         utf8_add(out, utf8_fold(utf8_next(&s)));
 }
 
-static void add_uncapitalized(struct reading *r, struct buf *out, const char *s,
-                              const char *arg)
+static void add_uncapitalized(struct reading *r UNUSED, struct buf *out,
+                              const char *s, const char *arg UNUSED)
 {
-    (void)r, (void)arg;
     buf_char(out, (char)(*s ? tolower((unsigned char)*s) : ' '));
     buf_str(out, *s ? s + 1 : s);
 }
 
-static void add_words(struct reading *r, struct buf *out, const char *s,
-                      const char *arg)
+static void add_words(struct reading *r UNUSED, struct buf *out, const char *s,
+                      const char *arg UNUSED)
 {
-    (void)r, (void)arg;
     for (; *s; s++)
         buf_char(out, (char)(*s == '_' ? ' ' : *s));
 }
@@ -386,19 +381,17 @@ static void add_after(struct reading *r, struct buf *out, const char *s,
 }
 
 /* What precedes the last word. */
-static void add_rest(struct reading *r, struct buf *out, const char *s,
-                     const char *arg)
+static void add_rest(struct reading *r UNUSED, struct buf *out, const char *s,
+                     const char *arg UNUSED)
 {
     const char *blank = strrchr(s, ' ');
 
-    (void)r, (void)arg;
     buf_add(out, s, blank ? (size_t)(blank - s) : 0);
 }
 
-static void add_last(struct reading *r, struct buf *out, const char *s,
-                     const char *arg)
+static void add_last(struct reading *r UNUSED, struct buf *out, const char *s,
+                     const char *arg UNUSED)
 {
-    (void)r, (void)arg;
     buf_str(out, str_after(s, ' '));
 }
 
@@ -420,7 +413,7 @@ static void add_mapped(struct reading *r UNUSED, struct buf *out, const char *s,
 static void add_cleaned(struct reading *r, struct buf *out, const char *s,
                         const char *arg)
 {
-    struct buf b = BUF_INIT;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
 
     add_stripped(r, &b, s, arg);
     replace_text(&b, " [title]", ". ");
@@ -433,7 +426,6 @@ static void add_cleaned(struct reading *r, struct buf *out, const char *s,
             buf_char(out, *at++);
     }
     replace_text(out, "  ", " ");
-    buf_clear(&b);
 }
 
 static const struct filter {
@@ -484,7 +476,7 @@ static int add_field(struct reading *r, struct buf *out, const char *field,
     char *paths = strsep(&rest, ":"), *path;
     const char *all[TASK_CHOICES] = { r->choice };
     int n = r->choice && strcmp(paths, "choice") == 0;
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     while (n == 0 && (path = strsep(&paths, "|")))
         n = find_texts(r, r->line, path, all, 0);
@@ -494,7 +486,6 @@ static int add_field(struct reading *r, struct buf *out, const char *field,
     while ((filter = strsep(&rest, ":")))
         apply_filter(r, &text, filter);
     buf_str(out, text.s);
-    buf_clear(&text);
     return n;
 }
 
@@ -513,7 +504,7 @@ static int list(struct reading *r, enum task_key key,
         next = end ? end + 4 : NULL;
         end = end ? end : from + strlen(from);
         for (r->turn = 0; r->turn < most && count < TASK_CHOICES; r->turn++) {
-            struct buf text = BUF_INIT;
+            AUTO(buf_clear) struct buf text = BUF_INIT;
 
             for (const char *at = from; at < end; at++) {
                 const char *close = *at == '{' ? strchr(at, '}') : NULL;
@@ -529,7 +520,6 @@ static int list(struct reading *r, enum task_key key,
             if (filter)
                 apply_filter(r, &text, filter);
             out[count++] = arena_strdup(&r->to->mem, text.s);
-            buf_clear(&text);
         }
     }
     return count;
@@ -655,7 +645,7 @@ static struct task_line *find_lines(const struct task *task, char *rest,
 int64_t task_each(const struct task *task, const char *path, int64_t limit,
                   task_fn *fn, void *arg, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
     int ret = read_file(&text, path, e);
     const int64_t bytes = (int64_t)text.len;
     struct task_line *line;
@@ -675,7 +665,6 @@ int64_t task_each(const struct task *task, const char *path, int64_t limit,
             err_wrap(e, "%s:%zu", path, line[i].number);
         arena_clear(&q.mem);
     }
-    buf_clear(&text);
     free(line);
     return ret < 0 ? -1 : bytes;
 }

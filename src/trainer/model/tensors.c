@@ -74,7 +74,7 @@ int tensors_write(const char *path, const struct tensors_array *a, int n,
                   struct err *e)
 {
     AUTO(buf_clear) struct buf header = BUF_INIT;
-    struct save s = { 0 };
+    AUTO(save_abandon) struct save s = { 0 };
     unsigned char length[8];
     int ret;
 
@@ -89,7 +89,6 @@ int tensors_write(const char *path, const struct tensors_array *a, int n,
             fwrite(a[i].data, 1, a[i].bytes, s.fp);
         ret = save_commit(&s, e);
     }
-    save_abandon(&s);
     return ret;
 }
 

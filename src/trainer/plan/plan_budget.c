@@ -139,7 +139,7 @@ static void scaling_published(struct scaling *s)
 /* Too few runs, or too few sizes or lengths of training, are ERR_MISSING. */
 static int scaling_fit(struct scaling *s, const char *root, struct err *e)
 {
-    struct runs runs = { 0 };
+    AUTO(runs_free) struct runs runs = { 0 };
     struct points p = { .n = 0 };
     int ret = runs_load(&runs, root, 0, e);
 
@@ -159,7 +159,6 @@ static int scaling_fit(struct scaling *s, const char *root, struct err *e)
         s->off = test_law(&p);
     }
     FREE(p.size, p.loss);
-    runs_free(&runs);
     return ret;
 }
 
@@ -366,7 +365,7 @@ static void tell_best(const struct budget *b, const struct settings *s)
     const struct model_settings *m = &s->model;
     const double steps = tokens_of(b, s) / (double)s->is.tokens_per_step;
     const double cells = steps / (10 + CELLS);
-    struct buf sets = BUF_INIT;
+    AUTO(buf_clear) struct buf sets = BUF_INIT;
 
     buf_printf(&sets, "model.layers=%" PRId64 " model.heads=%" PRId64,
                m->layers, m->heads);
@@ -379,7 +378,6 @@ static void tell_best(const struct budget *b, const struct settings *s)
     log_info("%d learning rates tried for %.0f steps each leave %.0f steps for "
              "the run, ten times as many",
              CELLS, floor(cells), floor(10 * cells));
-    buf_clear(&sets);
 }
 
 static int compare_sizes(const struct budget *b, struct settings *s, int ranks,

@@ -152,7 +152,7 @@ static void measure_rates(double rate[PLAN_CPU_RATES], enum dtype type,
 static int measure_cpu(struct plan_device *d, enum dtype type, struct err *e)
 {
     struct dev one = { .threads = 1 }, two = { .threads = 2 };
-    struct buf text = BUF_INIT;
+    AUTO(buf_clear) struct buf text = BUF_INIT;
 
     if (dev_open(&one, "cpu", e) < 0)
         return -1;
@@ -166,7 +166,6 @@ static int measure_cpu(struct plan_device *d, enum dtype type, struct err *e)
     for (int i = 0; i < PLAN_CPU_RATES; i++)
         buf_printf(&text, "%s%.3g", i ? "," : "", d->cpu[i]);
     log_info("measured: plan.cpu_rates=%s", text.s);
-    buf_clear(&text);
     return 0;
 }
 

@@ -61,7 +61,7 @@ static void add_recipe(struct rows *r)
          row++) {
         const bool chosen = recipe_chose(r->set, row);
         const char *given = conf_origin(c, row->key);
-        struct buf value = BUF_INIT;
+        AUTO(buf_clear) struct buf value = BUF_INIT;
 
         conf_text(c, conf_find(c, row->key), &value);
         begin_row(r, row->key);
@@ -70,7 +70,6 @@ static void add_recipe(struct rows *r)
         table_text(&r->table, chosen  ? row->source
                               : given ? given
                                       : "another setting");
-        buf_clear(&value);
     }
 }
 

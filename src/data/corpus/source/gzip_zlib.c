@@ -50,10 +50,9 @@ static bool gzip_inflate(void *inflater, const uint8_t **at, size_t *left,
 
 static void gzip_close(void *inflater)
 {
-    struct gzip *s = inflater;
+    AUTO_FREE struct gzip *s = inflater;
 
     inflateEnd(&s->z);
-    free(s);
 }
 
 const struct inflater gzip_inflater = {
