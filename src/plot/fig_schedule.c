@@ -96,15 +96,14 @@ static int refuse(const char *path, struct err *e)
 static int draw_file(struct build *b, const char *path, struct err *e)
 {
     AUTO(buf_clear) struct buf text = BUF_INIT;
-    int ret = buf_read_file(&text, path, FILE_MAX, e);
 
-    if (ret == 0 && strncmp(text.s, "step\t", 5) == 0)
-        ret = draw_rates(b, path_name(path), text.s, e);
-    else if (ret == 0 && strncmp(strchrnul(text.s, '\t'), "\tstep\t", 6) == 0)
-        ret = draw_models(b, text.s, e);
-    else if (ret == 0)
-        ret = refuse(path, e);
-    return ret;
+    if (buf_read_file(&text, path, FILE_MAX, e) < 0)
+        return -1;
+    if (strncmp(text.s, "step\t", 5) == 0)
+        return draw_rates(b, path_name(path), text.s, e);
+    if (strncmp(strchrnul(text.s, '\t'), "\tstep\t", 6) == 0)
+        return draw_models(b, text.s, e);
+    return refuse(path, e);
 }
 
 /* Draw equal rates, such as those of several seeds, once: "a and 3 more". */

@@ -178,12 +178,11 @@ static const struct opt no_opts[] = { { 0 } };
 static int load_stamp(struct stamp *s, const char *path, struct err *e)
 {
     AUTO(buf_clear) struct buf file = BUF_INIT;
-    int ret = buf_read_file(&file, path, FILE_MAX, e);
 
     *s = (struct stamp){ .n = 0 };
-    if (ret == 0)
-        ret = stamp_find(s, &file, e);
-    return ret;
+    return buf_read_file(&file, path, FILE_MAX, e) < 0
+               ? -1
+               : stamp_find(s, &file, e);
 }
 
 /* A figure may come from somebody else: its command may only choose what is

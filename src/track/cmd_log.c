@@ -120,14 +120,11 @@ static int open_run(struct stored_run *b, const char *word, int64_t *next,
                     struct err *e)
 {
     AUTO(runs_free) struct runs one = { 0 };
-    int ret;
 
-    if (track_select_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0)
+    if (track_select_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0 ||
+        (next && run_facts_next_step(&one.run[0], next, e) < 0))
         return -1;
-    ret = next ? run_facts_next_step(&one.run[0], next, e) : 0;
-    if (ret == 0)
-        ret = stored_run_open(b, one.run[0].folder, e);
-    return ret;
+    return stored_run_open(b, one.run[0].folder, e);
 }
 
 static int log_value(struct stored_run *b, const char *key, const char *value,

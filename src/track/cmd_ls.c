@@ -101,17 +101,14 @@ static int list_groups(struct table *t, struct runs *runs, struct err *e)
 {
     AUTO(columns_clear) struct columns metrics = { 0 };
     const char *text = columns_text;
-    int ret = 0;
 
     if (selection.sort && columns_sort(runs, selection.sort, group_text, e) < 0)
         return -1;
-    if (text)
-        ret = columns_parse(&metrics, text + (*text == '+'), runs, e);
-    else
+    if (!text)
         auto_columns_metrics(&metrics, runs, all);
-    if (ret == 0)
-        ret = columns_fill_groups(t, runs, group_text, &metrics, e);
-    return ret;
+    else if (columns_parse(&metrics, text + (*text == '+'), runs, e) < 0)
+        return -1;
+    return columns_fill_groups(t, runs, group_text, &metrics, e);
 }
 
 /* Say why no run is listed. */

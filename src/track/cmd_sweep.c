@@ -384,18 +384,16 @@ static int sweep_main(int argc, char **argv, struct err *e)
         .n = (size_t)(argc - at),
     };
     AUTO(sweep_run_close) struct sweep_run s = SWEEP_RUN_INIT(&sweep_cells);
-    int ret;
 
     s.arg = &cells;
     sweep_init(&s.sweep, "seed");
-    ret = sweep_command_read(&s, &command, e);
+    if (sweep_command_read(&s, &command, e) < 0)
+        return -1;
     if (cells.n == 0) {
         cells.command = s.sweep.command;
         cells.n = s.sweep.n_command;
     }
-    if (ret == 0)
-        ret = sweep_command_run(&s, &command, action, e);
-    return ret;
+    return sweep_command_run(&s, &command, action, e);
 }
 
 const struct cmd cmd_sweep = {

@@ -309,16 +309,12 @@ static int make_folders(struct rehearsal *r, struct err *e)
     AUTO_FREE char *kept = find_existing(to);
     AUTO_FREE char *root = find_existing(s->run.root);
     char word[RANDOM_WORD];
-    int ret;
 
     random_word(word);
     r->store = xasprintf("%s/rehearsal-%s", root, word);
     r->checkpoints = xasprintf("%s/rehearsal-%s/checkpoints", kept, word);
     r->log = path_join(r->store, "output");
-    ret = path_make(r->store, e);
-    if (ret == 0)
-        ret = path_make(r->checkpoints, e);
-    return ret;
+    return path_make(r->store, e) < 0 ? -1 : path_make(r->checkpoints, e);
 }
 
 static void remove_folders(struct rehearsal *r)

@@ -180,20 +180,18 @@ static int sweep_main(int argc, char **argv, struct err *e)
     const char *action = sweep_command_action(argc, argv);
     const int at = action[0] != '\0';
     AUTO(sweep_run_close) struct sweep_run s = SWEEP_RUN_INIT(&program);
-    int ret;
 
     if (argc > at + 1)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[at + 1]);
     command.file = argc > at ? argv[at] : NULL;
     sweep_init(&s.sweep, "train.seed");
-    ret = sweep_command_read(&s, &command, e);
+    if (sweep_command_read(&s, &command, e) < 0)
+        return -1;
     if (base)
         s.sweep.base = base;
-    if (ret == 0)
-        ret = check_sweep(&s.sweep, e);
-    if (ret == 0)
-        ret = sweep_command_run(&s, &command, action, e);
-    return ret;
+    if (check_sweep(&s.sweep, e) < 0)
+        return -1;
+    return sweep_command_run(&s, &command, action, e);
 }
 
 const struct cmd cmd_sweep = {

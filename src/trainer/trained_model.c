@@ -51,16 +51,14 @@ static int find_model(const struct trained_model *m, const char *word,
                       char **path, struct err *e)
 {
     AUTO(settings_clear) struct settings s = { 0 };
-    int ret = settings_load(&s, NULL, NULL, 0, e);
 
-    if (ret == 0 && m->root)
-        ret = conf_put(&s.conf, "run.root", m->root, "--root", e);
-    if (ret == 0)
-        ret = checkpoint_find(&s, word, path, e);
-    if (ret == 0 && !*path)
-        ret = err_set(e, ERR_MISSING, "no run in %s has a checkpoint",
-                      s.run.root);
-    return ret;
+    if (settings_load(&s, NULL, NULL, 0, e) < 0 ||
+        (m->root && conf_put(&s.conf, "run.root", m->root, "--root", e) < 0) ||
+        checkpoint_find(&s, word, path, e) < 0)
+        return -1;
+    return *path ? 0
+                 : err_set(e, ERR_MISSING, "no run in %s has a checkpoint",
+                           s.run.root);
 }
 
 static int override_settings(struct settings *s, const struct trained_model *m,

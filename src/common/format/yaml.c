@@ -219,12 +219,12 @@ int yaml_load(struct yaml *y, struct arena *mem, const char *path,
               enum path_links links, bool deep, struct err *e)
 {
     AUTO(buf_clear) struct buf text = BUF_INIT;
-    int ret =
-        buf_read_open(&text, path_open(path, links, e), path, YAML_MAX, e);
 
-    if (ret == 0 && yaml_parse(y, mem, text.s, text.len, deep, e) < 0)
-        ret = err_wrap(e, "%s", path);
-    return ret;
+    if (buf_read_open(&text, path_open(path, links, e), path, YAML_MAX, e) < 0)
+        return -1;
+    return yaml_parse(y, mem, text.s, text.len, deep, e) < 0
+               ? err_wrap(e, "%s", path)
+               : 0;
 }
 
 const struct yaml_pair *yaml_find(const struct yaml *y, const char *key)

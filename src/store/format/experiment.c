@@ -309,9 +309,8 @@ int store_make(const char *root, struct err *e)
 {
     AUTO_FREE char *trash = path_join(root, STORE_TRASH);
     AUTO_FREE char *first = path_join(root, "0/" STORE_META);
-    int ret = path_make(trash, e);
 
-    if (ret == 0 && !path_exists(first))
-        ret = make_experiment(root, "0", "Default", e);
-    return ret;
+    if (path_make(trash, e) < 0)
+        return -1;
+    return path_exists(first) ? 0 : make_experiment(root, "0", "Default", e);
 }

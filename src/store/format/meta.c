@@ -195,7 +195,6 @@ int dataset_save(const char *run, const char *run_id,
     AUTO_FREE char *experiment = path_parent(run);
     AUTO(buf_clear) struct buf what = BUF_INIT, that = BUF_INIT;
     char d[33], i[33];
-    int ret;
 
     digest(d, in->name, str_or_empty(in->digest));
     digest(i, d, run_id);
@@ -215,10 +214,9 @@ int dataset_save(const char *run, const char *run_id,
     } else {
         yaml_put_raw(&that, "tags", "{}");
     }
-    ret = make_input(run, experiment, "datasets", d, &what, e);
-    if (ret == 0)
-        ret = make_input(run, run, "inputs", i, &that, e);
-    return ret;
+    if (make_input(run, experiment, "datasets", d, &what, e) < 0)
+        return -1;
+    return make_input(run, run, "inputs", i, &that, e);
 }
 
 /* The file of the dataset that an input names; NULL if that is a logged model.

@@ -351,13 +351,11 @@ static int replace_meta(const struct run_info *r, const struct span *seen,
     AUTO_FREE char *path = path_join(r->folder, STORE_META);
     AUTO_FREE char *uri = store_uri(r->artifacts);
     struct meta m;
-    int ret;
 
     guess_meta(&m, r, seen, uri);
-    ret = store_rename_damaged(path, e);
-    if (ret == 0)
-        ret = meta_save(&m, r->folder, true, e);
-    return ret;
+    if (store_rename_damaged(path, e) < 0)
+        return -1;
+    return meta_save(&m, r->folder, true, e);
 }
 
 /* The status for a damaged meta.yaml.  RUNNING also stands for an unknown one,

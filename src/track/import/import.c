@@ -522,16 +522,15 @@ static int write_files(const struct import_run *in, struct stored_run *b,
 {
     AUTO_FREE char *artifacts = path_join(b->folder, "artifacts");
     AUTO_FREE char *output = path_join(artifacts, "output.log");
-    int ret = 0;
 
-    if (in->files)
-        ret = copy_tree(in->files, artifacts, b->folder, NULL, in->inside, e);
-    if (ret == 0 && in->files)
-        ret = mask_files(b, artifacts, e);
-    if (ret == 0 && in->output && !path_exists(output))
-        ret = stored_run_artifact(b, "output.log", in->output,
-                                  strlen(in->output), e);
-    return ret;
+    if (in->files &&
+        (copy_tree(in->files, artifacts, b->folder, NULL, in->inside, e) < 0 ||
+         mask_files(b, artifacts, e) < 0))
+        return -1;
+    if (!in->output || path_exists(output))
+        return 0;
+    return stored_run_artifact(b, "output.log", in->output, strlen(in->output),
+                               e);
 }
 
 static int write_content(const struct import_run *in, struct stored_run *b,

@@ -126,15 +126,14 @@ int push_call(struct http *h, const struct login *l,
 int push_put(struct http *h, struct http_call *c, struct http_reply *r,
              struct err *e)
 {
-    int ret;
-
     c->method = "PUT";
     c->secs = -1;
     c->stay = true;
-    ret = http_do(h, c, r, e);
-    if (ret == 0 && r->body.len && strcasestr(r->body.s, "<html"))
-        ret = err_set(e, ERR_REMOTE, "%s replies with a web page", c->url);
-    return ret;
+    if (http_do(h, c, r, e) < 0)
+        return -1;
+    return r->body.len && strcasestr(r->body.s, "<html")
+               ? err_set(e, ERR_REMOTE, "%s replies with a web page", c->url)
+               : 0;
 }
 
 int push_put_file(struct http *h, struct http_call *c, const char *path,

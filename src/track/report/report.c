@@ -527,7 +527,6 @@ static int add_sweep(struct report *rep, struct err *e)
     const char *key[2], *metric = "val/loss";
     const size_t n = run_set_numbers(&b.set, key);
     char params[256], title[300];
-    int ret;
 
     if (n == 0 || !find_key_exists(&rep->all.runs, METRIC, metric))
         return 0;
@@ -536,12 +535,12 @@ static int add_sweep(struct report *rep, struct err *e)
     snprintf(title, sizeof title, "Validation loss by %s%s%s", key[0],
              n > 1 ? " and " : "", n > 1 ? key[1] : "");
     b.figure = section_figure(rep, &own);
-    ret = fig_sweep_draw(&b, params, metric, e);
-    if (ret == 0 && !rep->pdf)
-        b.figure->panel[0]->title = NULL; /* it is in the heading */
-    if (ret == 0 && !rep->pdf)
-        ret = add_figure(rep, b.figure, title, e);
-    return ret;
+    if (fig_sweep_draw(&b, params, metric, e) < 0)
+        return -1;
+    if (rep->pdf)
+        return 0;
+    b.figure->panel[0]->title = NULL; /* it is in the heading */
+    return add_figure(rep, b.figure, title, e);
 }
 
 /* ---- the document -------------------------------------------------------- */
@@ -583,17 +582,15 @@ static void begin_document(struct report *rep)
 static int finish_document(struct report *rep, struct err *e)
 {
     AUTO(buf_clear) struct buf pdf = BUF_INIT;
-    int ret;
 
     if (!rep->pdf)
         return save_bytes(rep->r->output, rep->text.s, rep->text.len, e);
     make_text_pages(rep, title_of(rep));
     for (size_t i = 0; i < rep->n_pages; i++)
         figure_finish(&rep->page[i]);
-    ret = gnuplot_draw(rep->page, rep->n_pages, gnuplot_form("pdf"), &pdf, e);
-    if (ret == 0)
-        ret = save_bytes(rep->r->output, pdf.s, pdf.len, e);
-    return ret;
+    if (gnuplot_draw(rep->page, rep->n_pages, gnuplot_form("pdf"), &pdf, e) < 0)
+        return -1;
+    return save_bytes(rep->r->output, pdf.s, pdf.len, e);
 }
 
 /* REPORT.md has its figures in REPORT-figures/. */

@@ -50,11 +50,10 @@ static int pin(struct checkpoint *c, struct err *e)
     const char *run = c->run ? run_folder(c->run) : "";
     const bool own = *run && strncmp(c->folder, run, strlen(run)) == 0;
     AUTO_FREE char *path = path_join(c->folder, "");
-    int ret = own ? 0 : path_make(c->folder, e);
 
-    if (ret == 0)
-        ret = path_pin(&c->pin, path, own ? run : c->folder, e);
-    return ret;
+    if (!own && path_make(c->folder, e) < 0)
+        return -1;
+    return path_pin(&c->pin, path, own ? run : c->folder, e);
 }
 
 /* ---- the link "best" -------------------------------------------------- */

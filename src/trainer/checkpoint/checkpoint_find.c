@@ -127,19 +127,18 @@ static int newest_of_run(const struct run_info *run, int64_t last, char **path,
     const char *inside = elsewhere ? elsewhere : run->folder;
     AUTO_FREE char *folder =
         elsewhere ? xstrdup(elsewhere) : path_join(run->folder, OWN_FOLDER);
-    int ret = check_inside(folder, inside, run, e);
 
     *path = NULL;
-    if (ret == 0)
-        ret = checkpoint_newest(folder, last, path, e);
-    if (ret == 0 && *path)
-        ret = check_inside(*path, inside, run, e);
-    if (ret == 0 && *path && elsewhere)
-        ret = check_run(*path, run, e);
-    if (ret == 0 && *path)
-        ret = checkpoint_sums_check(run->artifacts, *path,
-                                    checkpoint_step(path_name(*path)), e);
-    return ret;
+    if (check_inside(folder, inside, run, e) < 0 ||
+        checkpoint_newest(folder, last, path, e) < 0)
+        return -1;
+    if (!*path)
+        return 0;
+    if (check_inside(*path, inside, run, e) < 0 ||
+        (elsewhere && check_run(*path, run, e) < 0))
+        return -1;
+    return checkpoint_sums_check(run->artifacts, *path,
+                                 checkpoint_step(path_name(*path)), e);
 }
 
 /* The folder in a run that resumes, or the one that the tag names, if it is a

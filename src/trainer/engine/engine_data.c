@@ -107,19 +107,16 @@ static int open_sources(struct engine_data *d, const char *files,
                                     .sequences = sequences_before,
                                     .arg = s };
     AUTO(source_list_clear) struct source_list l = { 0 };
-    int ret = source_list_parse(&l, files, e);
 
-    if (ret < 0)
+    if (source_list_parse(&l, files, e) < 0 || check_names(&l, e) < 0 ||
+        (val ? check_val(&l, e) : check_exhausted(&l, s, e)) < 0 ||
+        mixture_open(out, &l, &c, e) < 0)
         return -1;
-    ret = check_names(&l, e);
-    if (ret == 0)
-        ret = val ? check_val(&l, e) : check_exhausted(&l, s, e);
-    if (ret == 0)
-        ret = mixture_open(out, &l, &c, e);
-    for (size_t k = 0; ret == 0 && k < l.sources; k++)
-        ret = lock_check(mixture_loader(*out, k), mixture_name(*out, k),
-                         d->tokenizer, s->data.tokenizer, e);
-    return ret;
+    for (size_t k = 0; k < l.sources; k++)
+        if (lock_check(mixture_loader(*out, k), mixture_name(*out, k),
+                       d->tokenizer, s->data.tokenizer, e) < 0)
+            return -1;
+    return 0;
 }
 
 static int open_files(struct engine_data *d, const char *files,

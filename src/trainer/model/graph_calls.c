@@ -512,15 +512,11 @@ static int show_tensor(const struct observer *who, const struct graph_node *of,
         .n = tensor_count(t),
         .data = host,
     };
-    int ret = host ? 0 : -1;
 
-    if (ret == 0) {
-        g->dev->type->get(g->dev, host, t->data, tensor_bytes(t));
-        ret = dev_sync(g->dev, e);
-    }
-    if (ret == 0)
-        ret = who->look(who->arg, &o, e);
-    return ret;
+    if (!host)
+        return -1;
+    g->dev->type->get(g->dev, host, t->data, tensor_bytes(t));
+    return dev_sync(g->dev, e) < 0 ? -1 : who->look(who->arg, &o, e);
 }
 
 static int show_values(const struct observer *who, const struct graph_call *c,

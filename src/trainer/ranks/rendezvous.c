@@ -217,15 +217,13 @@ static int send_addresses(const struct coll *c,
         xcalloc((size_t)c->size, sizeof *linked);
     char reason[REASON_BYTES] = "";
     size_t n = 0;
-    int ret;
 
     for (int r = 0; r < c->size; r++)
         if (coll_is_linked(&it, r))
             linked[n++] = address[r];
-    ret = peer_socket_move(fd, reason, sizeof reason, true, until);
-    if (ret == 0)
-        ret = peer_socket_move(fd, linked, n * sizeof *linked, true, until);
-    return ret;
+    if (peer_socket_move(fd, reason, sizeof reason, true, until) < 0)
+        return -1;
+    return peer_socket_move(fd, linked, n * sizeof *linked, true, until);
 }
 
 /* Rank 0: wait for all ranks, and keep the sockets of those it is linked to. */

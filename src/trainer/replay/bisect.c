@@ -100,13 +100,11 @@ int bisect_trace(struct bisect_rows *t, const struct bisect_run *r,
     const char *const words[] = { "replay", r->run->id, "--steps",
                                   steps,    "--trace",  trace_words[kind],
                                   NULL };
-    int ret;
 
     bisect_trace_clear(t);
-    ret = compute(&t->text, r, first, words, e);
-    if (ret == 0)
-        ret = read_rows(t, e);
-    return ret;
+    if (compute(&t->text, r, first, words, e) < 0)
+        return -1;
+    return read_rows(t, e);
 }
 
 void bisect_trace_clear(struct bisect_rows *t)
