@@ -7,6 +7,8 @@
  *      {{ bos_token }}{% for m in messages %}{{ '<|im_start|>' + m['role'] +
  *      '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}
  *      {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}
+ *
+ * chat_template_jinja() prints such a loop, on one line.
  */
 #include "config.h"
 
@@ -37,6 +39,9 @@ static const struct {
 
 /* ---- templates in files ------------------------------------------------- */
 
+/* Characters of strings, and what stands for them after a backslash. */
+static const char plain[] = "\n\t\r'\"\\", escaped[] = "ntr'\"\\";
+
 static bool ends(const struct buf *b, const char *end)
 {
     const size_t n = strlen(end);
@@ -45,9 +50,10 @@ static bool ends(const struct buf *b, const char *end)
 }
 
 /*
- * Copy a program in Jinja with \1 for quotation marks, without white space in
- * tags and the end of a line after a statement, as Hugging Face does, and with
- * strings that are printed one after another as one string.
+ * Copy a program in Jinja, or of print_loop(), with \1 for quotation marks and
+ * unknown escapes, without white space in tags and the end of a line after a
+ * statement, as Hugging Face does, and with strings that are printed one after
+ * another as one string.
  */
 static void normalise(struct buf *b, const char *p)
 {
@@ -55,14 +61,16 @@ static void normalise(struct buf *b, const char *p)
     bool tag = false;
 
     for (; *p; p++) {
-        if (tag && (quote ? *p == quote : *p == '\'' || *p == '"')) {
+        if (tag && (quote ? *p == quote : strchr("'\"\1", *p) != NULL)) {
             quote = quote ? '\0' : *p;
             if (quote && ends(b, "\1+"))
                 buf_trim(b, b->len - 2);
             else
                 buf_char(b, '\1');
-        } else if (quote && *p == '\\' && p[1]) {
-            buf_char(b, *++p == 'n' ? '\n' : *p);
+        } else if (quote > '\1' && *p == '\\' && p[1]) {
+            const char *at = strchr(escaped, *++p);
+
+            buf_char(b, at ? plain[at - escaped] : '\1');
         } else if (quote || !tag || !isspace((unsigned char)*p)) {
             buf_char(b, *p);
         }
@@ -105,37 +113,83 @@ static const char *split(struct chat_template *c, const char **text)
     return arena_strndup(&c->mem, begin, len);
 }
 
-static int read_loop(struct chat_template *c, const char *p, struct err *e)
+/* The loop over messages that has these words, with \1 for quotation marks. */
+static const char *print_loop(struct arena *mem, const struct chat_words *w,
+                              const char *item, bool bos)
+{
+    const char *role = arena_printf(mem, "%s[\1role\1]", item);
+    const char *begin =
+        *w->begin ? arena_printf(mem, "{{ \1%s\1 }}", w->begin) : "";
+
+    if (strcmp(w->assistant, "assistant") != 0)
+        role = arena_printf(mem, "(\1%s\1 if %s == \1assistant\1 else %s)",
+                            w->assistant, role, role);
+    return arena_printf(
+        mem,
+        "%s%s{%% for %s in messages %%}{{ \1%s\1 + %s + \1%s%s\1 + "
+        "%s[\1content\1]%s + \1%s%s\1 }}{%% endfor %%}"
+        "{%% if add_generation_prompt %%}{{ \1%s%s%s%s\1 }}{%% endif %%}",
+        bos ? "{{ bos_token }}" : "", begin, item, w->start, role, w->head,
+        w->after_head, item, w->trims ? " | trim" : "", w->end, w->after_end,
+        w->start, w->assistant, w->head, w->after_head);
+}
+
+/* Find the words of a program: it is a loop if one with them is the same, which
+ * may have more, the beginning of an answer. */
+static bool read_loop(struct chat_template *c, const char *program,
+                      const char *bos)
+{
+    static const char *const mark[] = {
+        "{%for", "inmessages%}{{\1", "\1+", "+\1", "\1+", "+\1", "\1}}"
+    };
+    struct chat_words *w = &c->words;
+    AUTO(buf_clear) struct buf same = BUF_INIT;
+    const char *part[7], *p = program;
+    bool has_bos;
+
+    for (int i = 0; i < 7; i++)
+        if (!(part[i] = cut(&c->mem, &p, mark[i])) ||
+            (i > 0 && i % 2 == 0 && strchr(part[i], '\1')))
+            return false;
+    has_bos = strstr(part[0], "bos_token");
+    *w = forms[0].words;
+    if (cut(&c->mem, &part[0], "\1"))
+        w->begin = str_or_empty(cut(&c->mem, &part[0], "\1"));
+    if (cut(&c->mem, &part[3], "(\1"))
+        w->assistant = str_or_empty(cut(&c->mem, &part[3], "\1"));
+    w->start = part[2];
+    w->after_head = part[4];
+    w->trims = str_ends(part[5], "|trim");
+    w->after_end = part[6];
+    w->head = w->end = "";
+    normalise(&same, print_loop(&c->mem, w, part[1], has_bos));
+    if (has_bos && !*w->begin)
+        w->begin = bos;
+    else if (has_bos && *bos && /* which all documents begin with */
+             tokenizer_special_id(c->tokenizer, bos) !=
+                 tokenizer_eot(c->tokenizer))
+        return false;
+    return strcmp(same.s, program) == 0 ||
+           (strcmp(p, "{%endfor%}") == 0 &&
+            strncmp(same.s, program, strlen(program)) == 0);
+}
+
+static int read_text(struct chat_template *c, const char *text, const char *bos,
+                     struct err *e)
 {
     struct chat_words *w = &c->words;
-    const char *begin = cut(&c->mem, &p, "{%for"), *start = NULL;
-    const char *item = begin ? cut(&c->mem, &p, "inmessages%}{{\1") : NULL;
+    AUTO(buf_clear) struct buf program = BUF_INIT;
+    const char *rest;
 
-    if (item)
-        start =
-            cut(&c->mem, &p, arena_printf(&c->mem, "\1+%s[\1role\1]+\1", item));
-    if (start)
-        w->after_head =
-            cut(&c->mem, &p, arena_printf(&c->mem, "\1+%s[\1content\1]", item));
-    if (w->after_head) {
-        w->trims = strncmp(p, "|trim", 5) == 0;
-        p += w->trims ? 5 : 0;
-        w->after_end = cut(&c->mem, &p, "\1}}{%endfor%}");
-    }
-    if (!w->after_end || strncmp(w->after_end, "+\1", 2) != 0 ||
-        strchr(w->after_end + 2, '\1') || strchr(w->after_head, '\1') ||
-        (*begin && strcmp(begin, "{{bos_token}}") != 0) ||
-        (*p && strcmp(p, arena_printf(&c->mem,
-                                      "{%%ifadd_generation_prompt%%}{{\1%s"
-                                      "assistant%s\1}}{%%endif%%}",
-                                      start, w->after_head)) != 0))
+    normalise(&program, text);
+    if (strchr(text, '\1') || !read_loop(c, program.s, bos))
         return err_set(e, ERR_INPUT,
                        "its chat_template is no plain loop over messages");
-    w->after_end += 2;
-    w->start = split(c, &start);
+    rest = w->start;
+    w->start = split(c, &rest);
     w->head = split(c, &w->after_head);
     w->end = split(c, &w->after_end);
-    return *start || !*w->start || !*w->end
+    return *rest || !*w->start || !*w->end
                ? err_set(e, ERR_INPUT,
                          "its messages do not begin and end with a special "
                          "token of the tokenizer")
@@ -144,64 +198,58 @@ static int read_loop(struct chat_template *c, const char *p, struct err *e)
 
 static int read_file(struct chat_template *c, const char *path, struct err *e)
 {
-    AUTO(buf_clear) struct buf file = BUF_INIT, plain = BUF_INIT;
-    json_t *o = NULL, *bos;
-    int ret = buf_read_file(&file, path, 1 << 20, e);
+    AUTO(buf_clear) struct buf file = BUF_INIT;
+    json_auto_t *o = NULL;
+    const char *text = "", *bos = "";
 
-    if (ret == 0) {
-        o = json_loadb(file.s, file.len, 0, NULL);
-        bos = json_object_get(o, "bos_token");
-        bos = json_is_object(bos) ? json_object_get(bos, "content") : bos;
-        c->words.assistant = "assistant";
-        normalise(&plain, str_or_empty(json_string_value(
-                              json_object_get(o, "chat_template"))));
-        ret = read_loop(c, plain.s, e);
-        c->words.begin = "";
-        if (ret == 0 && plain.s[1] == '{' && json_string_value(bos))
-            c->words.begin = arena_strdup(&c->mem, json_string_value(bos));
-    }
-    json_decref(o);
-    return ret;
+    if (buf_read_file(&file, path, 1 << 20, e) < 0)
+        return -1;
+    o = json_loadb(file.s, file.len, 0, NULL);
+    json_unpack(o, "{s:s}", "chat_template", &text);
+    if (json_unpack(o, "{s:s}", "bos_token", &bos) < 0)
+        json_unpack(o, "{s:{s:s}}", "bos_token", "content", &bos);
+    return read_text(c, text, arena_strdup(&c->mem, bos), e);
 }
 
 /* ---- templates ---------------------------------------------------------- */
 
-static int find_special(const struct tokenizer *t, const char *name,
-                        int32_t *id, struct err *e)
-{
-    *id = *name ? tokenizer_special_id(t, name) : -1;
-    return *name && *id < 0
-               ? err_set(e, ERR_USAGE,
-                         "the tokenizer has no special token %s; 'gdata vocab "
-                         "--add' adds it",
-                         name)
-               : 0;
-}
-
 int chat_template_open(struct chat_template *c, const struct tokenizer *t,
                        const char *name, struct err *e)
 {
+    const struct chat_words *w = &c->words;
+    const bool is_text = strstr(name, "{%");
+    int32_t *const id[] = { &c->begin, &c->start, &c->head, &c->end };
+    int ret = 0;
+
     *c = (struct chat_template){ .tokenizer = t };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (strcmp(forms[i].name, name) == 0)
             c->words = forms[i].words;
-    if (!c->words.start && read_file(c, name, e) < 0) {
-        chat_template_clear(c);
-        return err_wrap(e, "--chat=%s is not chatml, llama3 or gemma", name);
+    if (is_text)
+        ret = read_text(c, name, "", e);
+    else if (!w->start && read_file(c, name, e) < 0)
+        ret = err_wrap(e, "--chat=%s is not chatml, llama3 or gemma", name);
+    for (int i = 0; i < 4 && ret == 0; i++) {
+        const char *const word[] = { w->begin, w->start, w->head, w->end };
+
+        *id[i] = *word[i] ? tokenizer_special_id(t, word[i]) : -1;
+        if (*word[i] && *id[i] < 0)
+            ret = err_set(e, ERR_USAGE,
+                          "%s: the tokenizer has no special token %s; 'gdata "
+                          "vocab --add' adds it",
+                          is_text ? "chat_template" : name, word[i]);
     }
-    if (find_special(t, c->words.begin, &c->begin, e) < 0 ||
-        find_special(t, c->words.start, &c->start, e) < 0 ||
-        find_special(t, c->words.head, &c->head, e) < 0 ||
-        find_special(t, c->words.end, &c->end, e) < 0) {
+    if (ret == 0 && c->begin == tokenizer_eot(t)) /* all documents have it */
+        c->words.begin = "", c->begin = -1;
+    if (ret < 0)
         chat_template_clear(c);
-        return err_wrap(e, "%s", name);
-    }
-    return 0;
+    return ret;
 }
 
 void chat_template_clear(struct chat_template *c)
 {
     arena_clear(&c->mem);
+    *c = (struct chat_template){ 0 };
 }
 
 bool chat_template_find(struct chat_template *c, const struct tokenizer *t)
@@ -212,63 +260,45 @@ bool chat_template_find(struct chat_template *c, const struct tokenizer *t)
     return false;
 }
 
-/* A string of the language may contain ends of lines. */
 char *chat_template_jinja(const struct chat_template *c)
 {
-    const int32_t eot = tokenizer_eot(c->tokenizer);
-    const struct chat_words *w = &c->words;
-    const char *role = strcmp(w->assistant, "model") == 0
-                           ? "('model' if m['role'] == 'assistant' else "
-                             "m['role'])"
-                           : "m['role']";
+    AUTO(arena_clear) struct arena mem = { 0 };
+    const char *p =
+        print_loop(&mem, &c->words, "m", tokenizer_eot(c->tokenizer) >= 0);
+    struct buf b = BUF_INIT;
 
-    return xasprintf(
-        "%s%s{%% for m in messages %%}{{ '%s' + %s + '%s%s' + m['content']%s "
-        "+ '%s%s' }}{%% endfor %%}{%% if add_generation_prompt %%}"
-        "{{ '%s%s%s%s' }}{%% endif %%}",
-        eot < 0 ? "" : "{{ bos_token }}", c->begin == eot ? "" : w->begin,
-        w->start, role, w->head, w->after_head, w->trims ? " | trim" : "",
-        w->end, w->after_end, w->start, w->assistant, w->head, w->after_head);
-}
+    for (bool quote = false; *p; quote = quote != (*p++ == '\1')) {
+        const char *at = quote ? strchr(plain, *p) : NULL;
 
-static void add_id(struct ids *ids, int32_t id)
-{
-    if (id >= 0)
-        ids_add(ids, id);
-}
-
-static void mark_from(struct ids *ids, size_t from, int32_t mark)
-{
-    for (size_t i = from; i < ids->n; i++)
-        ids->id[i] |= mark;
+        buf_str(&b, at ? "\\" : "");
+        buf_char(&b, at ? escaped[at - plain] : *p == '\1' ? '\'' : *p);
+    }
+    return buf_detach(&b);
 }
 
 void chat_template_begin(const struct chat_template *c, int32_t mark,
                          struct ids *ids)
 {
-    const size_t from = ids->n;
-
-    if (c->begin != tokenizer_eot(c->tokenizer))
-        add_id(ids, c->begin);
-    mark_from(ids, from, mark);
+    if (c->begin >= 0)
+        ids_add(ids, c->begin | mark);
 }
 
 size_t chat_template_head(const struct chat_template *c, struct encoder *enc,
                           const char *role, struct ids *ids)
 {
-    const bool answers = strcmp(role, "assistant") == 0;
     const char *after = c->words.after_head;
     AUTO(buf_clear) struct buf text = BUF_INIT;
     size_t left_out;
 
-    add_id(ids, c->start);
-    buf_str(&text, answers ? c->words.assistant : role);
+    ids_add(ids, c->start);
+    buf_str(&text, strcmp(role, "assistant") == 0 ? c->words.assistant : role);
     if (c->head < 0)
         buf_str(&text, after);
     left_out = encoder_run(enc, text.s, text.len, ids);
-    add_id(ids, c->head);
-    if (c->head >= 0)
+    if (c->head >= 0) {
+        ids_add(ids, c->head);
         left_out += encoder_run(enc, after, strlen(after), ids);
+    }
     return left_out;
 }
 
@@ -277,7 +307,7 @@ size_t chat_template_tail(const struct chat_template *c, struct encoder *enc,
 {
     const char *after = c->words.after_end;
 
-    add_id(ids, c->end);
+    ids_add(ids, c->end);
     return encoder_run(enc, after, strlen(after), ids);
 }
 
@@ -285,16 +315,16 @@ size_t chat_template_message(const struct chat_template *c, struct encoder *enc,
                              const char *role, const char *text, size_t n,
                              int32_t mark, struct ids *ids)
 {
-    size_t from = ids->n, left_out = chat_template_head(c, enc, role, ids);
+    const bool answers = strcmp(role, "assistant") == 0;
+    const size_t from = ids->n;
+    size_t left_out = chat_template_head(c, enc, role, ids), content = ids->n;
 
-    mark_from(ids, from, mark);
-    from = ids->n;
     if (c->words.trims)
         str_trim(&text, &n);
     left_out += encoder_run(enc, text, n, ids);
-    if (strcmp(role, "assistant") == 0)
-        from = ids->n + 1; /* the end of the message is to be predicted */
+    n = ids->n;
     left_out += chat_template_tail(c, enc, ids);
-    mark_from(ids, from, mark);
+    for (size_t i = from; i < ids->n; i++) /* the end token is predicted, too */
+        ids->id[i] |= answers && i >= content && i <= n ? 0 : mark;
     return left_out;
 }

@@ -153,15 +153,17 @@ struct chat_template {
 };
 
 /* The name is chatml, llama3 or gemma, or that of a tokenizer_config.json whose
- * chat_template is a plain loop over messages.  Fails if a special token is
- * missing. */
+ * chat_template is a plain loop over messages, or the text of such a loop, in
+ * which bos_token is the end-of-text token.  A missing special token is an
+ * error. */
 int chat_template_open(struct chat_template *, const struct tokenizer *,
                        const char *name, struct err *);
 void chat_template_clear(struct chat_template *);
 /* Open the first of the three that have a name whose special tokens the
  * tokenizer has, if any. */
 bool chat_template_find(struct chat_template *, const struct tokenizer *);
-/* In the language of Hugging Face's templates.  The caller frees it. */
+/* In the language of Hugging Face's templates, on one line, which
+ * chat_template_open() reads.  The caller frees it. */
 char *chat_template_jinja(const struct chat_template *);
 
 /* What is before the first message. */
