@@ -112,6 +112,7 @@ struct encoding {
     struct sink_conf out;
     struct tokenizer *tokenizer;
     struct chat_template chat;
+    char *jinja;                   /* the text of chat, or NULL */
     struct boundary_word *special; /* for in.special */
     struct clean clean;
     char hash[SHA256_TEXT], clean_hash[SHA256_TEXT];
@@ -182,11 +183,8 @@ static void hash_work(struct encoding *w, const struct path_list *files)
     hash_text(&h, w->in.field);
     hash_text(&h, w->in.separator);
     hash_text(&h, w->in.where);
-    if (chat) {
-        AUTO_FREE char *jinja = chat_template_jinja(&w->chat);
-
-        hash_text(&h, jinja);
-    }
+    if (chat)
+        hash_text(&h, w->jinja);
     sha256_add(&h, numbers, sizeof numbers);
     sha256_add(&h, shares, sizeof shares);
     if (rules)
@@ -257,6 +255,7 @@ static int set_conf(struct encoding *w, struct err *e)
     if (chat) {
         if (chat_template_open(&w->chat, t, chat, e) < 0)
             return -1;
+        w->jinja = chat_template_jinja(&w->chat);
         c->chat = &w->chat;
         w->in.chat = true;
     }
@@ -299,6 +298,7 @@ static int write_lock(const struct encoding *w, const struct sink *sink,
     memcpy(l.vocabulary, tokenizer_hash(w->tokenizer), SHA256_TEXT);
     l.ids = tokenizer_vocab(w->tokenizer);
     l.eot = eot_words[eot];
+    l.chat = w->jinja;
     buf_str(&l.clean, str_or_empty(w->dropped));
     return lock_add_shards(&l, shard, n, w->conf.threads, e) < 0
                ? -1
@@ -660,7 +660,7 @@ static int encode_main(int argc, char **argv, struct err *e)
     if ((!rules || clean_load(&w.clean, rules, e) == 0) &&
         tokenizer_load(&w.tokenizer, tokenizer_path, e) == 0)
         got = encode_input(&w, e);
-    FREE(w.special, w.dropped);
+    FREE(w.special, w.dropped, w.jinja);
     clean_unload(&w.clean);
     chat_template_clear(&w.chat);
     tokenizer_free(w.tokenizer);

@@ -23,20 +23,20 @@
 #include "trainer/training/sampler.h"
 
 static struct trained_model model = { .micro_batch = 1 };
-static const char *system_text, *template;
+static const char *system_text;
 
 static const struct opt chat_opts[] = {
     { 0, "system", "text", OPT_STRING, &system_text,
       "begin with TEXT as the message of the system" },
-    { 0, "chat", "template", OPT_STRING, &template,
-      "the template, as for gdata encode (default: by the special tokens)" },
+    { 0, "chat", "template", OPT_STRING, &model.chat,
+      "the template, as for gdata encode (default: that of the data)" },
     TRAINED_MODEL_OPTS_TO_COMPUTE(model),
     { 0 }
 };
 
 struct chat {
     struct engine *engine;
-    struct chat_template form;
+    const struct chat_template *form;
     struct encoder *enc;
     struct sampler sampler;
     struct ids all;
@@ -61,7 +61,7 @@ static void note(struct chat *c, const char *role, const char *text)
 static void say(struct chat *c, const char *role, const char *text)
 {
     note(c, role, text);
-    chat_template_message(&c->form, c->enc, role, text, strlen(text), 0,
+    chat_template_message(c->form, c->enc, role, text, strlen(text), 0,
                           &c->all);
 }
 
@@ -84,7 +84,7 @@ static void begin(struct chat *c, const char *text)
     c->forgets = false;
     if (eot >= 0)
         ids_add(&c->all, eot);
-    chat_template_begin(&c->form, 0, &c->all);
+    chat_template_begin(c->form, 0, &c->all);
     if (text && *text)
         say(c, "system", text);
 }
@@ -126,7 +126,7 @@ static int answer(struct chat *c, struct err *e)
 
     c->ids_before = c->all.n;
     c->said_before = c->said.len;
-    chat_template_head(&c->form, c->enc, "assistant", &c->all);
+    chat_template_head(c->form, c->enc, "assistant", &c->all);
     ret = feed(c, e);
     for (int64_t i = 0; ret == 0 && i < most && !sig_caught(); i++) {
         const int32_t id = sampler_next(&c->sampler);
@@ -134,7 +134,7 @@ static int answer(struct chat *c, struct err *e)
         if (id < 0)
             ret =
                 err_set(e, ERR_NONFINITE, "the model's logits are not finite");
-        if (id < 0 || id == c->form.end || id == tokenizer_eot(t))
+        if (id < 0 || id == c->form->end || id == tokenizer_eot(t))
             break;
         ids_add(&c->all, id);
         tokenizer_decode(t, &id, 1, &text);
@@ -143,7 +143,7 @@ static int answer(struct chat *c, struct err *e)
     }
     show(&text, &shown, text.len);
     putchar('\n');
-    chat_template_tail(&c->form, c->enc, &c->all);
+    chat_template_tail(c->form, c->enc, &c->all);
     note(c, "assistant", text.s);
     c->answered = true;
     return ret;
@@ -249,15 +249,16 @@ static int talk(struct chat *c, struct err *e)
 static int chat_with(struct engine *eng, struct err *e)
 {
     struct chat c = { .engine = eng,
+                      .form = &eng->data.form,
                       .said = BUF_INIT,
                       .terminal =
                           isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) };
     const struct tokenizer *t = eng->data.tokenizer;
     int ret;
 
-    if (template && t && chat_template_open(&c.form, t, template, e) < 0)
+    if (trained_model_chat(&model, eng, e) < 0)
         return -1;
-    if (!c.form.tokenizer && !chat_template_find(&c.form, t))
+    if (!c.form->tokenizer)
         return err_set(e, ERR_USAGE,
                        "the tokenizer of %s has no special tokens for "
                        "conversations; 'gtrain sample' continues texts",
@@ -273,7 +274,6 @@ static int chat_with(struct engine *eng, struct err *e)
     buf_clear(&c.said);
     ids_clear(&c.all);
     encoder_free(c.enc);
-    chat_template_clear(&c.form);
     sampler_close(&c.sampler);
     return ret;
 }

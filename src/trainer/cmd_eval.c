@@ -510,7 +510,7 @@ static int keep_in_run(const struct buf *text, struct err *e)
     AUTO_FREE char *root = trained_model_store(&model);
     AUTO(runs_free) struct runs runs = { 0 };
     AUTO_FREE char *id = NULL;
-    int ret = checkpoint_run_id(model.path, &id, e);
+    int ret = checkpoint_text(model.path, "run_id", &id, e);
 
     if (ret == 0)
         ret = runs_load_ids(&runs, root, &id, 1, LOAD_NO_METRICS, e);

@@ -26,6 +26,8 @@ static const struct opt export_opts[] = {
     { 'f', "format", "name", OPT_WORD, &format,
       "write this format: %s (default: hf)", format_words },
     { 'o', "output", "path", OPT_STRING, &output, "write to PATH (required)" },
+    { 0, "chat", "template", OPT_STRING, &model.chat,
+      "carry this template of conversations (default: that of the data)" },
     TRAINED_MODEL_OPTS(model),
     { 0 }
 };
@@ -40,7 +42,7 @@ static int write_model(struct engine *eng, struct err *e)
                                          : convert_write_gguf;
     int ret;
 
-    if (!weights)
+    if (!weights || trained_model_chat(&model, eng, e) < 0)
         return -1;
     eng->dev.type->get(&eng->dev, weights, eng->gpt.graph.weights.data,
                        n * sizeof *weights);

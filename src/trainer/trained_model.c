@@ -79,6 +79,24 @@ static int override_settings(struct settings *s, const struct trained_model *m,
                     "--device", e);
 }
 
+int trained_model_chat(const struct trained_model *m, struct engine *eng,
+                       struct err *e)
+{
+    struct engine_data *d = &eng->data;
+    const char *name = m->chat;
+
+    if (!d->tokenizer)
+        return name ? err_set(e, ERR_USAGE, "--chat needs data.tokenizer") : 0;
+    if (!name && checkpoint_text(m->path, "chat", &d->chat, e) < 0)
+        return -1;
+    name = name ? name : d->chat;
+    if (!*name && !m->chat)
+        chat_template_find(&d->form, d->tokenizer);
+    else if (*name && chat_template_open(&d->form, d->tokenizer, name, e) < 0)
+        return m->chat ? -1 : err_wrap(e, "%s/state.json", m->path);
+    return 0;
+}
+
 int trained_model_run(struct trained_model *m, int argc, char **argv,
                       trained_model_fn *use, struct err *e)
 {

@@ -22,6 +22,7 @@ struct trained_model {
     struct opt_list sets;
     int64_t micro_batch; /* 0: as in training */
     int weights;         /* of trained_model_bits */
+    const char *chat;    /* template of conversations; NULL: its own */
     const char *path;    /* of the checkpoint, while the function runs */
 };
 
@@ -53,6 +54,11 @@ char *trained_model_store(const struct trained_model *);
  * the CPU without MPI gives up all rights but to write to a folder, if it is
  * not NULL, and to connect to other ranks. */
 void trained_model_confine(const struct trained_model *, const char *folder);
+
+/* Open eng->data.form: --chat, or none if it is empty; or the template of the
+ * training data; or else chat_template_find(). */
+int trained_model_chat(const struct trained_model *, struct engine *,
+                       struct err *);
 
 int trained_model_run(struct trained_model *, int argc, char **argv,
                       trained_model_fn *use, struct err *);

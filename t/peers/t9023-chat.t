@@ -28,10 +28,14 @@ text = jinja2.Template(config["chat_template"], keep_trailing_newline=True).rend
 tokenizer = tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")
 print(*tokenizer.encode(text, add_special_tokens=False).ids)
 P
-while read -r form tokens; do
+cat >own.json <<'J'
+{"chat_template": "{% for m in messages %}{{ '<|u|>' + m['role'] + \"<|h|>it's\\n\" + m['content'] | trim + '<|e|>\\t' }}{% endfor %}"}
+J
+while read -r chat tokens; do
+    form=${chat%.json}
     # shellcheck disable=SC2046,SC2086 # words
     gdata vocab tok -o "tok-$form" $(printf -- '--add %s ' $tokens) >log 2>&1 &&
-        gdata encode -q --chat "$form" -T "tok-$form" -o "$form" one.jsonl >>log 2>&1
+        gdata encode -q --chat "$chat" -T "tok-$form" -o "$form" one.jsonl >>log 2>&1
     small_ini data.tokenizer="tok-$form" data.train="$form*.bin" model.vocab= \
         model.width=16 model.heads=2 model.context=32 schedule.steps=1 \
         checkpoint.every=1 eval.every=0 sample.every=0 >tiny.ini
@@ -50,5 +54,6 @@ done <<'END'
 chatml <|im_start|> <|im_end|>
 llama3 <|begin_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|>
 gemma <bos> <start_of_turn> <end_of_turn>
+own.json <|u|> <|h|> <|e|>
 END
 done_testing

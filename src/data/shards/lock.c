@@ -207,6 +207,8 @@ int lock_write(struct lock *l, const char *path, struct err *e)
         fprintf(s.fp, "vocabulary %s %lld\n", l->vocabulary, (long long)l->ids);
     if (l->eot)
         fprintf(s.fp, "eot %s\n", l->eot);
+    if (l->chat)
+        fprintf(s.fp, "chat %s\n", l->chat);
     fputs(l->clean.s, s.fp);
     for (size_t i = 0; i < l->n; i++) {
         const struct lock_entry *entry = &l->entry[i];
@@ -246,6 +248,10 @@ static int load_line(struct lock *l, char *line)
     }
     if (strcmp(role, "command") == 0 || strcmp(role, "eot") == 0) {
         *(*role == 'c' ? &l->command : &l->eot) = arena_strdup(&l->mem, line);
+        return 0;
+    }
+    if (strcmp(role, "chat") == 0) {
+        l->chat = arena_strdup(&l->mem, line);
         return 0;
     }
     if (strcmp(role, "vocabulary") == 0) {
@@ -504,7 +510,7 @@ static int check_tokenizer(const struct lock *l, const char *tokenizer,
 
 static int check_lock(const struct lock *l, const struct loader *data,
                       const char *source, const struct tokenizer *t,
-                      const char *tokenizer, struct err *e)
+                      const char *tokenizer, char **chat, struct err *e)
 {
     const int64_t listed = check_tokens(l, data, source, e);
 
@@ -512,6 +518,12 @@ static int check_lock(const struct lock *l, const struct loader *data,
         return -1;
     if (!t || listed == 0)
         return 0;
+    if (l->chat && !*chat)
+        *chat = xstrdup(l->chat);
+    else if (l->chat && strcmp(l->chat, *chat) != 0)
+        log_warn("%s: these conversations have another template than others "
+                 "of the run, which the model will carry",
+                 l->path);
     if (l->ids == 0)
         return check_tokenizer(l, tokenizer, e);
     if (strcmp(l->vocabulary, tokenizer_hash(t)) == 0)
@@ -523,13 +535,14 @@ static int check_lock(const struct lock *l, const struct loader *data,
 }
 
 int lock_check(const struct loader *data, const char *source,
-               const struct tokenizer *t, const char *tokenizer, struct err *e)
+               const struct tokenizer *t, const char *tokenizer, char **chat,
+               struct err *e)
 {
     struct locks locks;
     int ret = load_locks(&locks, loader_path(data, 0), e);
 
     for (size_t i = 0; i < locks.n && ret == 0; i++)
-        ret = check_lock(&locks.lock[i], data, source, t, tokenizer, e);
+        ret = check_lock(&locks.lock[i], data, source, t, tokenizer, chat, e);
     clear_locks(&locks);
     return ret;
 }

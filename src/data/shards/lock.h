@@ -16,6 +16,7 @@
  *      command gdata encode --tokenizer tok -o data/c4 ...
  *      vocabulary 2c26b46b... 50257
  *      eot first
+ *      chat {{ bos_token }}{% for m in messages %}...
  *      clean 8d969eef...
  *      dropped gopher.words_min 50 321
  *      text 9f86d081...  1115394 corpus/train.jsonl
@@ -32,9 +33,10 @@
  *
  * The vocabulary is the tokenizer_hash() and the number of ids of the tokenizer
  * that encoded the shards, and eot tells where documents have their end-of-text
- * token.  With --clean, the lock has the hash of the file of rules, and of each
- * rule the limit and how many documents it dropped; these are not read.  gdata
- * encode writes all this to a lock of its own, called PREFIX.tokens.lock.
+ * token; chat is the template of conversations (chat_template_jinja()).  With
+ * --clean, the lock has the hash of the file of rules, and of each rule the
+ * limit and how many documents it dropped; these are not read.  gdata encode
+ * writes all this to a lock of its own, called PREFIX.tokens.lock.
  */
 enum lock_role {
     LOCK_TEXT, /* what the tokens were encoded from */
@@ -61,6 +63,7 @@ struct lock {
     char vocabulary[SHA256_TEXT];
     int64_t ids;      /* of the vocabulary; 0: it is not known */
     const char *eot;  /* first, last, none, or NULL */
+    const char *chat; /* template of conversations, or NULL */
     struct buf clean; /* lines about dropped documents */
     struct lock_entry *entry;
     size_t n, room;
@@ -103,12 +106,13 @@ int lock_same_tokenizer(const char *shard, const struct tokenizer *,
  * the folder of the shards: the sizes of all files, and the content of the
  * tokenizer and of the smallest shard, which differs if the text or the
  * tokenizer was another one.  gdata verify compares everything.  A shard may
- * not be listed as one of another source; `source` may be "".
+ * not be listed as one of another source; `source` may be "".  *chat
+ * becomes the template that a lock has, unless it has one; the caller frees it.
  */
 struct loader;
 int lock_check(const struct loader *, const char *source,
                const struct tokenizer *, const char *tokenizer_path,
-               struct err *);
+               char **chat, struct err *);
 
 /* The path of a shard that does not exist although a lock in the folder of the
  * shards lists it; NULL if there is none.  The caller frees it. */

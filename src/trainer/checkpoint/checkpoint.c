@@ -443,7 +443,7 @@ static int check_owner(const struct checkpoint *c, const char *resumed,
     int ret = checkpoint_names(&all, c->pin.at, e);
 
     for (size_t i = all.n; i-- > 0 && !id;)
-        checkpoint_run_id(path_listed(&all, i), &id, ERR_IGNORED);
+        checkpoint_text(path_listed(&all, i), "run_id", &id, ERR_IGNORED);
     if (all.n > 0 && (!resumed || (id && strcmp(id, resumed) != 0)))
         ret = err_set(e, ERR_USAGE,
                       "%s has checkpoints of %s%s; use another folder, "

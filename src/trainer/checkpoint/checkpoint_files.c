@@ -260,6 +260,8 @@ int checkpoint_load_weights(const char *folder, struct engine *eng, int64_t ids,
 int checkpoint_load(const char *folder, struct engine *eng, struct err *e)
 {
     if (checkpoint_state_load(folder, eng, e) < 0 ||
+        (!eng->data.chat &&
+         checkpoint_text(folder, "chat", &eng->data.chat, e) < 0) ||
         load_part(folder, PART_MODEL, eng, 0, e) < 0 ||
         load_part(folder, PART_OPTIM, eng, 0, e) < 0)
         return err_wrap(e, "%s", folder);
@@ -311,7 +313,7 @@ int checkpoint_from_find(struct settings *s, struct err *e)
     if (ret == 0 && !path)
         ret = err_set(e, ERR_MISSING, "%s has no checkpoint", s->train.from);
     if (ret == 0)
-        ret = checkpoint_run_id(path, &id, e);
+        ret = checkpoint_text(path, "run_id", &id, e);
     if (ret == 0)
         ret = conf_put(&s->conf, "train.from", path, "train.from", e);
     if (ret == 0 && !*s->run.parent)
@@ -339,6 +341,8 @@ int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
                       folder, is, sum);
     if (ret == 0)
         ret = checkpoint_settings(&then, folder, e);
+    if (ret == 0 && !eng->data.chat)
+        ret = checkpoint_text(folder, "chat", &eng->data.chat, e);
     if (ret == 0)
         ret = checkpoint_load_weights(folder, eng, then.model.vocab, e);
     if (ret == 0 && eng->set->train.from_moments &&

@@ -99,7 +99,7 @@ static int check_run(const char *path, const struct run_info *run,
                      struct err *e)
 {
     AUTO_FREE char *id = NULL;
-    int ret = checkpoint_run_id(path, &id, e);
+    int ret = checkpoint_text(path, "run_id", &id, e);
 
     if (ret == 0 && strcmp(id, run->id) != 0)
         ret = err_set(e, ERR_MISSING, "%s is not a checkpoint of run %s", path,

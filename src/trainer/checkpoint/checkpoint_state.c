@@ -150,6 +150,8 @@ char *checkpoint_state_text(const struct engine *eng, const char *run_id)
     if (eng->data.tokenizer)
         json_object_set_new(o, "tokenizer",
                             json_string(tokenizer_hash(eng->data.tokenizer)));
+    if (*str_or_empty(eng->data.chat))
+        json_object_set_new(o, "chat", json_string(eng->data.chat));
     return json_dumps(o, JSON_INDENT(1) | JSON_SORT_KEYS);
 }
 
@@ -245,13 +247,13 @@ int checkpoint_state_sum(const char *folder, int part, char out[SHA256_TEXT],
     return state ? 0 : -1;
 }
 
-int checkpoint_run_id(const char *folder, char **id, struct err *e)
+int checkpoint_text(const char *folder, const char *key, char **text,
+                    struct err *e)
 {
     json_auto_t *state = read_state(folder, e);
-    const char *text = "";
+    const char *found = json_string_value(json_object_get(state, key));
 
-    json_unpack(state, "{s:s}", "run_id", &text);
-    *id = state ? xstrdup(text) : NULL;
+    *text = state ? xstrdup(str_or_empty(found)) : NULL;
     return state ? 0 : -1;
 }
 

@@ -8,8 +8,8 @@
  * checkpoint_state - state.json of a checkpoint, written and read
  *
  * It holds struct engine_state, the hashes of the tokenizer and of the training
- * data, the id of the run, and the size and SHA-256 of the other files; and the
- * SHA-256 of all of this.
+ * data, the template of conversations, the id of the run, and the size and
+ * SHA-256 of the other files; and the SHA-256 of all of this.
  */
 extern const char *const checkpoint_parts[]; /* the other files; ends in NULL */
 enum { PART_MODEL, PART_OPTIM, PART_CONFIG };
@@ -31,8 +31,10 @@ int checkpoint_verify(const char *folder, struct err *);
 /* The recorded SHA-256 of a part, such as PART_MODEL; "" if it has none. */
 int checkpoint_state_sum(const char *folder, int part, char out[SHA256_TEXT],
                          struct err *);
-/* The id of the run that wrote it, "" for none; the caller frees it. */
-int checkpoint_run_id(const char *folder, char **id, struct err *);
+/* A text in the state, "" if it is not there, such as "run_id", or "chat", the
+ * template of conversations; the caller frees it. */
+int checkpoint_text(const char *folder, const char *key, char **text,
+                    struct err *);
 /* The settings that it was written with, by settings_begin(). */
 int checkpoint_settings(struct settings *, const char *folder, struct err *);
 

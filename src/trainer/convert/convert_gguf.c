@@ -301,25 +301,14 @@ static int add_llama(struct gguf_head *h, const struct tokenizer *t, int64_t n,
     return got;
 }
 
-static void add_chat(struct gguf_head *h, const struct tokenizer *t)
-{
-    struct chat_template c;
-    AUTO_FREE char *jinja = NULL;
-
-    if (!chat_template_find(&c, t))
-        return;
-    jinja = chat_template_jinja(&c);
-    add_text_key(h, "tokenizer.chat_template", jinja);
-    add_u32_key(h, "tokenizer.ggml.eot_token_id", c.end);
-}
-
 /*
  * Add the keys of the tokenizer, with unused tokens up to `vocab`.  Fails if
  * llama.cpp would give other ids.
  */
-static int add_tokenizer(struct gguf_head *h, const struct tokenizer *t,
+static int add_tokenizer(struct gguf_head *h, const struct engine_data *d,
                          int64_t vocab, struct err *e)
 {
+    const struct tokenizer *t = d->tokenizer;
     const int32_t eot = tokenizer_eot(t);
     int got;
 
@@ -342,7 +331,12 @@ static int add_tokenizer(struct gguf_head *h, const struct tokenizer *t,
         add_u32_key(h, "tokenizer.ggml.eos_token_id", eot);
     }
     add_bool_key(h, "tokenizer.ggml.add_bos_token", false);
-    add_chat(h, t);
+    if (d->form.tokenizer) {
+        AUTO_FREE char *jinja = chat_template_jinja(&d->form);
+
+        add_text_key(h, "tokenizer.chat_template", jinja);
+        add_u32_key(h, "tokenizer.ggml.eot_token_id", d->form.end);
+    }
     return 0;
 }
 
@@ -635,7 +629,7 @@ int convert_write_gguf(const struct engine *eng, const float *weights,
                        "data.tokenizer=PATH to name it");
     w.type = h.type = f->type;
     add_model_keys(&h, eng->set, format);
-    if (add_tokenizer(&h, eng->data.tokenizer, eng->set->model.vocab, e) == 0 &&
+    if (add_tokenizer(&h, &eng->data, eng->set->model.vocab, e) == 0 &&
         add_tensors(&w, f, e) == 0 && save_open(&s, path, e) == 0) {
         buf_str(&front, "GGUF");
         add_number(&front, VERSION, 4);

@@ -158,16 +158,16 @@ static int write_json(json_t *o, const char *folder, const char *name,
 }
 
 /* The tokenizer is BPE; transformers does not read tokenizers of characters. */
-static int write_tokenizer(const struct tokenizer *t, const char *folder,
+static int write_tokenizer(const struct engine_data *d, const char *folder,
                            struct err *e)
 {
+    const struct tokenizer *t = d->tokenizer;
     const int32_t eot = tokenizer_eot(t);
     AUTO(buf_clear) struct buf text = BUF_INIT;
     json_t *o = json_object();
-    struct chat_template chat;
 
-    if (chat_template_find(&chat, t)) {
-        AUTO_FREE char *jinja = chat_template_jinja(&chat);
+    if (d->form.tokenizer) {
+        AUTO_FREE char *jinja = chat_template_jinja(&d->form);
 
         json_object_set_new(o, "chat_template", json_string(jinja));
     }
@@ -192,7 +192,6 @@ int convert_describe_hf(const struct engine *eng,
     const bool gpt2 = f && strcmp(f->type, "gpt2") == 0;
     const int32_t eot =
         eng->data.tokenizer ? tokenizer_eot(eng->data.tokenizer) : -1;
-    struct chat_template chat;
     const bool tied =
         f && eng->set->model.tied; /* our class has no such pair */
     const struct hf_key *k;
@@ -229,15 +228,15 @@ int convert_describe_hf(const struct engine *eng,
     if (eot >= 0) {
         json_object_set_new(o, "bos_token_id", json_integer(eot));
         json_object_set_new(o, "eos_token_id",
-                            chat_template_find(&chat, eng->data.tokenizer)
-                                ? json_pack("[i, i]", eot, chat.end)
+                            eng->data.form.tokenizer
+                                ? json_pack("[i, i]", eot, eng->data.form.end)
                                 : json_integer(eot));
     }
     if (write_json(o, folder, "config.json", e) < 0)
         return -1;
     if (!eng->data.tokenizer || eng->data.tokenizer->kind == TOKENIZER_CHARS)
         return 0;
-    return write_tokenizer(eng->data.tokenizer, folder, e);
+    return write_tokenizer(&eng->data, folder, e);
 }
 
 /* ---- reading ---------------------------------------------------------- */

@@ -114,7 +114,7 @@ static int open_sources(struct engine_data *d, const char *files,
         return -1;
     for (size_t k = 0; k < l.sources; k++)
         if (lock_check(mixture_loader(*out, k), mixture_name(*out, k),
-                       d->tokenizer, s->data.tokenizer, e) < 0)
+                       d->tokenizer, s->data.tokenizer, &d->chat, e) < 0)
             return -1;
     return 0;
 }
@@ -335,7 +335,8 @@ void engine_data_close(struct engine_data *d)
     shard_close(&d->teacher.shard);
     tokenizer_free(d->tokenizer);
     tasks_clear(&d->tasks);
-    free(d->token_bytes);
+    chat_template_clear(&d->form);
+    FREE(d->token_bytes, d->chat);
     *d = (struct engine_data){ 0 };
 }
 

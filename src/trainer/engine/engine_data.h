@@ -33,7 +33,9 @@ struct engine_data {
         char sum[SHA256_TEXT]; /* of shard_sample() */
     } teacher;
     bool whole_val; /* with eval.stride, one more window for the last tokens */
-    struct tasks tasks; /* that training asks */
+    struct tasks tasks;        /* that training asks */
+    char *chat;                /* the template of the shards or a checkpoint */
+    struct chat_template form; /* opened by trained_model_chat() */
 };
 
 int engine_data_open_tokenizer(struct engine_data *, const struct settings *,

@@ -418,7 +418,7 @@ static void note_origin(struct run *run, const char *const tag[3],
     struct err e = { 0 };
     char step[24], *id = NULL;
 
-    if (checkpoint_run_id(checkpoint, &id, &e) < 0 ||
+    if (checkpoint_text(checkpoint, "run_id", &id, &e) < 0 ||
         checkpoint_sums_read(checkpoint, &sums, &e) < 0) {
         log_warn("%s", e.text);
     } else if (strcmp(run_id(run), id) != 0) {
@@ -441,7 +441,7 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
     int ret = 0;
 
     if (c->checkpoint)
-        ret = checkpoint_run_id(c->checkpoint, &t->resumed, e);
+        ret = checkpoint_text(c->checkpoint, "run_id", &t->resumed, e);
     if (ret == 0 && is_resumed(t) && t->engine->coll.rank == 0 &&
         checkpoint_settings(&then, c->checkpoint, ERR_IGNORED) == 0)
         checkpoint_compare(t->engine->set, &then, resume_breaks);
