@@ -53,11 +53,6 @@ struct attention_strip {
     int64_t h, t, n, from, keys;
 };
 
-static int64_t row_width(const struct attn *a)
-{
-    return (int64_t)(a->H + 2 * a->K) * a->D;
-}
-
 /* Where the numbers of a strip begin in lse(B,H,T). */
 static int64_t lse_offset(const struct attention *w,
                           const struct attention_strip *at)
@@ -387,7 +382,7 @@ static void backward_strip(const struct attention *w,
 static void write_rows(const struct attention *w, int64_t from, const float *x,
                        float factor)
 {
-    const int64_t D = w->a->D, width = row_width(w->a);
+    const int64_t D = w->a->D, width = (w->a->H + 2 * w->a->K) * D;
     const int64_t first = w->seq * w->a->T * width + from;
 
     for (int64_t i = 0; i < w->a->T; i++)

@@ -82,14 +82,6 @@ static int count_ids(const struct shard *s, int32_t eot, struct counts *c,
     return ret < 0 ? -1 : shard_check(s, e);
 }
 
-/* Formats for programs have the first tokens in their last column; people see
- * them above the table. */
-static bool has_column(enum table_form form)
-{
-    return tokenizer_path && head > 0 &&
-           (form == TABLE_JSON || form == TABLE_CSV || form == TABLE_TSV);
-}
-
 static int add_head(struct table *t, const struct shard *s,
                     const struct tokenizer *tok, bool column, struct err *e)
 {
@@ -292,7 +284,11 @@ static int info_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.info/1");
     const int form = table_form(&style, e);
-    const bool column = form >= 0 && has_column((enum table_form)form);
+    /* formats for programs have the first tokens in their last column; people
+     * see them above the table */
+    const bool column =
+        tokenizer_path && head > 0 &&
+        (form == TABLE_JSON || form == TABLE_CSV || form == TABLE_TSV);
     struct tokenizer *tok = NULL;
     int ret = 0;
 

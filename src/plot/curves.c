@@ -93,11 +93,6 @@ static void note_caution(const struct drawing *d, const char *key)
         figure_note(d->f, "Note that %s.", why);
 }
 
-static bool is_many(const struct drawing *d)
-{
-    return d->together && d->set->n > PALETTE_COLOURS && d->best < d->set->n;
-}
-
 static const char *label_of(struct drawing *d, const struct part *part,
                             int attempt)
 {
@@ -491,7 +486,7 @@ static int draw_lines(struct drawing *d, const struct curve_kind_line *line,
     history_axis(d->r, &d->p->x);
     request_axes(d->r, d->p);
     d->lines_named = n > 1;
-    d->many = is_many(d);
+    d->many = d->together && d->set->n > PALETTE_COLOURS && d->best < d->set->n;
     for (int i = 0; i < n; i++)
         d->validates = d->validates || strcmp(line[i].label, "validation") == 0;
     if (d->set->ramp && !d->r->group_by &&

@@ -121,11 +121,6 @@ static struct waiting take_document(struct source *s, int64_t rest,
     return taken;
 }
 
-static void add_window(struct bestfit *b, size_t documents)
-{
-    APPEND(b->first, b->n_windows, b->window_room) = (int64_t)documents;
-}
-
 /* Pack windows until there are enough or the documents end; the last window
  * must be full. */
 static void pack_windows(struct bestfit *b, struct source *s)
@@ -137,7 +132,7 @@ static void pack_windows(struct bestfit *b, struct source *s)
     for (;;) {
         int64_t rest = b->n;
 
-        add_window(b, n);
+        APPEND(b->first, b->n_windows, b->window_room) = (int64_t)n;
         if (b->windows && (int64_t)b->n_windows > b->windows)
             return;
         while (rest > 0) {

@@ -412,18 +412,15 @@ static int64_t add_phases(struct shares *s, const struct shares_conf *c)
 
 /* ---- turns -------------------------------------------------------------- */
 
-static int64_t phase_end(const struct shares *s, size_t p)
-{
-    return p + 1 < s->phases ? s->phase[p + 1].from : s->length;
-}
-
 /* The first sequence before which so much is due of source k, from phase *p
  * on, which becomes the one that it is in; INT64_MAX if it never is. */
 static int64_t find_due(const struct shares *s, size_t k, due much, size_t *p)
 {
     for (size_t i = *p; i < s->phases; i++) {
         const struct line *line = &s->phase[i].line[k];
-        const int64_t lasts = phase_end(s, i) - s->phase[i].from;
+        const int64_t end =
+            i + 1 < s->phases ? s->phase[i + 1].from : s->length;
+        const int64_t lasts = end - s->phase[i].from;
         due steps;
 
         if (!line->rate)

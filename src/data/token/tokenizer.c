@@ -275,12 +275,6 @@ static void normalize_name(const struct tokenizer *t, const struct special *s,
     }
 }
 
-/* Can merges make this token? */
-static bool is_ordinary(const struct tokenizer *t, int32_t id)
-{
-    return tokenizer_find(t, token_text(t, id), t->token[id].len) == id;
-}
-
 /*
  * Normalize the special tokens that are looked for in normalized text.  If
  * normalization changes nothing and all of them are, they may as well be looked
@@ -305,7 +299,9 @@ static void make_matches(struct tokenizer *t)
         normalize_name(t, s, &b);
         reserve_token(t, s->id, b.len);
         s->match = add_text(t, b.s, b.len);
-        if (!is_ordinary(t, s->id)) /* it comes from nothing but the match */
+        /* no merges make the token, which comes from nothing but the match */
+        if (tokenizer_find(t, token_text(t, s->id), t->token[s->id].len) !=
+            s->id)
             t->token[s->id] = s->match;
     }
 }

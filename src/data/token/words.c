@@ -321,15 +321,6 @@ static int merge_spills(struct spill *r, size_t n, word_fn *fn, void *arg,
     }
 }
 
-/*
- * The memory that a word takes in the BPE trainer: a record, and for each byte
- * a symbol and an entry in the lists of its pairs.
- */
-static size_t train_cost(uint32_t len)
-{
-    return sizeof(struct counted) + 24 + 16 * (size_t)len;
-}
-
 enum { COUNTS = 4096 };
 
 struct selection {
@@ -339,11 +330,14 @@ struct selection {
     int64_t left_out;
 };
 
+/* The memory that a word takes in the BPE trainer: a record, and for each byte
+ * a symbol and an entry in the lists of its pairs. */
 static void add_cost(void *arg, const struct word_view *w)
 {
     struct selection *c = arg;
 
-    c->cost[w->count < COUNTS ? w->count : COUNTS - 1] += train_cost(w->len);
+    c->cost[w->count < COUNTS ? w->count : COUNTS - 1] +=
+        sizeof(struct counted) + 24 + 16 * (size_t)w->len;
 }
 
 static void list_frequent(void *arg, const struct word_view *w)

@@ -580,12 +580,6 @@ int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
     return err_allow(ret, ERR_MISSING, e);
 }
 
-/* Metrics of the machine count steps of their own, which a rewind leaves. */
-static bool has_own_steps(const char *key)
-{
-    return strncmp(key, "system/", 7) == 0;
-}
-
 /* One line for each metric that has become longer since the last cut: how long
  * its file is. */
 static int mark_files(struct buf *marks, size_t *n,
@@ -603,7 +597,8 @@ static int mark_files(struct buf *marks, size_t *n,
         const struct rewind_cut *cut = rewind_cuts(before, keys.name[i], &cuts);
         int64_t size;
 
-        if (!has_own_steps(keys.name[i])) {
+        /* metrics of the machine have steps of their own, and stay */
+        if (strncmp(keys.name[i], "system/", 7) != 0) {
             ret = metric_repair(path, &size, e);
             if (cuts == 0 || cut[cuts - 1].offset < size) {
                 buf_printf(marks, "%lld %s\n", (long long)size, keys.name[i]);

@@ -148,12 +148,6 @@ static bool read_head(FILE *fp, char *separator, struct csv_row *r)
     return any;
 }
 
-static int no_head(FILE *fp, const char *path, struct err *e)
-{
-    return ferror(fp) ? err_sys(e, "cannot read %s", path)
-                      : err_set(e, ERR_INPUT, "%s is empty", path);
-}
-
 static int find_column(const struct csv_row *head, const char *const *names)
 {
     for (size_t i = 0; i < head->n; i++)
@@ -356,7 +350,8 @@ int import_csv(struct import *import, struct err *e)
     if (read_head(fp, &c.separator, &c.head))
         ret = check_names(&c, e);
     else
-        ret = no_head(fp, import->path, e);
+        ret = ferror(fp) ? err_sys(e, "cannot read %s", import->path)
+                         : err_set(e, ERR_INPUT, "%s is empty", import->path);
     points = c.head.n > 3 && strcasecmp(c.head.field[0], "run_id") == 0 &&
              strcasecmp(c.head.field[3], "metric") == 0;
     c.step = find_column(&c.head, steps);

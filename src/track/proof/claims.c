@@ -126,12 +126,6 @@ static bool begins_comment(const struct parser *p)
            (p->at == p->claims->text || p->at[-1] != '\\');
 }
 
-static void skip_comment(struct parser *p)
-{
-    while (p->at < p->end && *p->at != '\n')
-        p->at++;
-}
-
 /* The length of the number that begins here, and has a point; not of a version,
  * nor of a length such as 1.5cm or 0.8\linewidth. */
 static size_t number_at(const struct parser *p)
@@ -185,7 +179,8 @@ int claims_parse(struct claims *c, const char *text, size_t n, const char *file,
         } else if (number > 0) {
             add_number(&p, number);
         } else if (begins_comment(&p)) {
-            skip_comment(&p);
+            while (p.at < p.end && *p.at != '\n')
+                p.at++;
         } else {
             p.line += *p.at++ == '\n';
         }

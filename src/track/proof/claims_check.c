@@ -163,14 +163,6 @@ static char *find_changes(const struct column *column, const struct runs *runs)
     return buf_detach(&b);
 }
 
-/* A metric of a run of gtrain that is not computed again. */
-static bool is_unproved(const struct column *column, const struct run_info *run)
-{
-    return column->kind == COLUMN_METRIC &&
-           run_info_param(run, "derived.device") &&
-           !run_info_is_provable(run, column->key);
-}
-
 /* Once for claims that follow each other. */
 static void tell_left_out(struct claims_check *k, const struct runs *runs)
 {
@@ -202,8 +194,12 @@ static int find_value(struct claims_check *k, struct claim *c, bool tex,
     if (ret == 0) {
         c->now = buf_detach(&text);
         c->changes = find_changes(&columns.item[0], &runs);
+        /* a metric of a run of gtrain that is not computed again */
         for (size_t i = 0; i < runs.n; i++)
-            c->unproved |= is_unproved(&columns.item[0], &runs.run[i]);
+            c->unproved |=
+                columns.item[0].kind == COLUMN_METRIC &&
+                run_info_param(&runs.run[i], "derived.device") &&
+                !run_info_is_provable(&runs.run[i], columns.item[0].key);
         tell_left_out(k, &runs);
     }
     return ret;

@@ -188,14 +188,6 @@ static void read_user_settings(struct login *l)
     ini_parse(path, on_setting, l);
 }
 
-/* That of the current folder, which takes precedence.  It may be somebody
- * else's: it gets no key but its own. */
-static void read_folder_settings(struct login *l)
-{
-    if (ini_parse("wandb/settings", on_setting, l) < 0)
-        ini_parse(".wandb/settings", on_setting, l);
-}
-
 /* A key has 40 characters or more after the first dash, if there is one; a
  * token is three parts separated by dots. */
 static int check_key(const char *key, struct err *e)
@@ -269,7 +261,10 @@ static bool choose_wandb(struct login *l, const char *url)
     bool named;
 
     read_user_settings(l);
-    read_folder_settings(&folder);
+    /* that of the current folder takes precedence; it may be somebody else's,
+     * and gets no key but its own */
+    if (ini_parse("wandb/settings", on_setting, &folder) < 0)
+        ini_parse(".wandb/settings", on_setting, &folder);
     named = folder.url && !url && !str_env("WANDB_BASE_URL") &&
             strcmp(folder.url, l->url) != 0;
     if (named || (folder.password && !folder.url))

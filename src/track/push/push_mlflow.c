@@ -295,15 +295,12 @@ static int verify_metrics(struct mlflow *p, struct err *e)
                    p->run->n_metrics);
 }
 
-/* MLflow does not have all of our statuses. */
-static const char *mlflow_status(enum run_status s)
-{
-    return run_status_word(s == RUN_STALE ? RUN_FAILED : run_status_mlflow(s));
-}
-
 static int send_status(struct mlflow *p, struct err *e)
 {
-    const char *status = mlflow_status(p->run->status);
+    /* MLflow does not have all of our statuses */
+    const char *status = run_status_word(
+        p->run->status == RUN_STALE ? RUN_FAILED
+                                    : run_status_mlflow(p->run->status));
     AUTO_FREE char *state =
         xasprintf("%s %" PRId64 " %s", status, p->run->end_ms, p->run->name);
     int ret = 0;

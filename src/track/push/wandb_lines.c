@@ -38,11 +38,6 @@ void wandb_rows_clear(struct wandb_rows *r)
     *r = WANDB_ROWS_INIT;
 }
 
-static const char *line_of(const struct wandb_rows *r, size_t i)
-{
-    return r->text.s + r->row[i].at;
-}
-
 static int64_t count_points(const struct wandb_rows *r, int64_t n)
 {
     if (n > (int64_t)r->n)
@@ -468,7 +463,7 @@ static void add_lines(json_t *files, const char *name,
         return;
     content = json_array();
     for (; *at < (int64_t)r->n; ++*at) {
-        const char *line = line_of(r, (size_t)*at);
+        const char *line = r->text.s + r->row[*at].at;
         const size_t n = json_size(line);
 
         if (*at > begin && *size + n > most)

@@ -274,13 +274,6 @@ static bool add_histograms(struct wandb_media *m, const struct run_info *r,
 
 /* -- all of a run ---------------------------------------------------------  */
 
-/* Is it the small copy of an image, which MLflow's page shows? */
-static bool is_small_copy(const char *path)
-{
-    return strncmp(path, "images/", 7) == 0 &&
-           str_ends(path, "+compressed.webp");
-}
-
 static int by_item(const void *a, const void *b)
 {
     const struct wandb_medium *x = a, *y = b;
@@ -294,7 +287,10 @@ static void add_artifact(struct wandb_media *m, struct parts *all,
 {
     struct part p;
 
-    if (add_histograms(m, r, f->path) || is_small_copy(f->path)) {
+    /* or the small copy of an image, which MLflow's page shows */
+    if (add_histograms(m, r, f->path) ||
+        (strncmp(f->path, "images/", 7) == 0 &&
+         str_ends(f->path, "+compressed.webp"))) {
         add_file(m, f->path, NULL);
         return;
     }

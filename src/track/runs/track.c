@@ -194,12 +194,6 @@ static int check_experiment(const char *root, const char *name, struct err *e)
     return found ? 0 : -1;
 }
 
-static bool is_in(const struct run_info *r, const char *experiment)
-{
-    return !experiment || strcmp(r->experiment, experiment) == 0 ||
-           strcmp(r->experiment_id, experiment) == 0;
-}
-
 static int apply_options(struct runs *runs, const char *root,
                          const struct track_selection *o, struct err *e)
 {
@@ -214,7 +208,8 @@ static int apply_options(struct runs *runs, const char *root,
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
 
-        if (!is_in(r, o->experiment))
+        if (o->experiment && strcmp(r->experiment, o->experiment) != 0 &&
+            strcmp(r->experiment_id, o->experiment) != 0)
             continue;
         in_experiment = true;
         if (o->status >= 0 && (int)r->status != RUN_RUNNING + o->status)

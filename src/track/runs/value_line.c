@@ -29,12 +29,6 @@ void value_line_clear(struct value_line *v)
     *v = VALUE_LINE_INIT;
 }
 
-/* Is it far enough from the largest number to count on from it? */
-static bool is_step(int64_t n)
-{
-    return n <= INT64_MAX / 2;
-}
-
 /* The number as an integer, or one that is no step if that is not exact. */
 static int64_t exactly(double x)
 {
@@ -64,7 +58,7 @@ static void add_value(struct value_line *v, const char *key, double x,
 
     if (opt_find_word(steps, key) >= 0 && x == floor(x)) {
         v->step = n;
-        if (!is_step(n))
+        if (n > INT64_MAX / 2) /* so that steps can count on from it */
             refuse_step(v, key, x);
     } else if (opt_find_word(times, key) >= 0 && x > 1e8 && x < 1e14) {
         v->ms = (int64_t)(x < 1e11 ? x * 1000 : x);

@@ -450,22 +450,15 @@ static int record_kind(struct recording *r, struct recording_kind *k,
     return 0;
 }
 
-/* Whether all ranks answer this alike where there are sums. */
-static bool may_run_recorded(const struct recording *r,
-                             const struct recording_kind *k,
-                             const struct parallel *p, bool sums)
-{
-    return k->ran_after && k->ran_after <= r->graph->step &&
-           !parallel_gathers(p) &&
-           (sums ? r->on_all && coll_can_record(p->coll) : r->on);
-}
-
 int recording_train(struct recording *r, struct parallel *p, struct err *e)
 {
     struct graph *g = r->graph;
     const bool sums = parallel_sums_now(p);
     struct recording_kind *k = &r->kind[p->first][sums];
-    const bool may_run = may_run_recorded(r, k, p, sums);
+    /* where there are sums, all ranks answer this alike */
+    const bool may_run = k->ran_after && k->ran_after <= g->step &&
+                         !parallel_gathers(p) &&
+                         (sums ? r->on_all && coll_can_record(p->coll) : r->on);
 
     if (may_run &&
         (!k->work || k->head_scale < g->head_scale ||
