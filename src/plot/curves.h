@@ -71,9 +71,8 @@ struct tally {
     size_t n;
 };
 
-/* A curve and the run it shows, whose events are marked.  A spike is
- * what store/analysis/spike.h calls one, and what `gtrain batch --spikes`
- * lists. */
+/* A curve and the run it shows, whose events are marked.  A spike is what
+ * store/analysis/spike.h calls one, and what `gtrain batch --spikes` lists. */
 struct marked {
     struct figure *figure;
     struct panel *panel;

@@ -298,9 +298,8 @@ static void write_thread(struct emit *o, const struct timeline_slice *s,
 }
 
 /*
- * Write the slices in the Trace Event Format of Chrome, which about:tracing
- * and Perfetto show: https://chromium.googlesource.com/catapult,
- * tracing/README.md.
+ * Write the slices in the Trace Event Format of Chrome, which about:tracing and
+ * Perfetto show: https://chromium.googlesource.com/catapult, tracing/README.md.
  */
 static int timeline_write(const struct timeline *t, const char *path,
                           struct err *e)

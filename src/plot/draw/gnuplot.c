@@ -30,7 +30,8 @@ static const char dark_figures[] =
     "svg{filter:invert(1) hue-rotate(180deg);mix-blend-mode:screen}\n";
 /* clang-format on */
 
-void html_text(struct buf *b, const char *s)
+/* A text without what HTML and XML would read otherwise. */
+static void html_text(struct buf *b, const char *s)
 {
     static const char *const names[256] = {
         ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"

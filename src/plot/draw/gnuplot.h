@@ -62,5 +62,3 @@ bool gnuplot_found(char version[16]);
 
 /* A page with an SVG file of gnuplot's: without the XML header. */
 void html_page(struct buf *, const char *title, bool dark, const char *svg);
-/* A text without what HTML and XML would read otherwise. */
-void html_text(struct buf *, const char *);

@@ -169,8 +169,10 @@ double legend_width(const struct entry *e, size_t n)
     return widest;
 }
 
-size_t legend_flow(const struct entry *e, size_t n, double room, size_t entry,
-                   double *x)
+/* Entries one after the other, like words in lines: the line of one of them,
+ * and its x.  With entry SIZE_MAX, the number of lines. */
+static size_t legend_flow(const struct entry *e, size_t n, double room,
+                          size_t entry, double *x)
 {
     size_t line = 0;
     double used = 0;

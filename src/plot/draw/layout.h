@@ -67,7 +67,3 @@ bool legend_has(const struct panel *, const struct entry *,
 size_t legend_first(const struct panel *);
 /* The width of the widest of some entries. */
 double legend_width(const struct entry *, size_t n);
-/* Entries one after the other, like words in lines: the line of one of them,
- * and its x.  With entry SIZE_MAX, the number of lines. */
-size_t legend_flow(const struct entry *, size_t n, double room, size_t entry,
-                   double *x);

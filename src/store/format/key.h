@@ -58,8 +58,7 @@ struct key_files {
 void key_files_load(struct key_files *, const char *run);
 void key_files_clear(struct key_files *);
 
-/* The file of a key, inside its folder.  *tag is the tag to write, with the
- * key as its value, or NULL when there is nothing to note; the caller frees
- * it. */
+/* The file of a key, inside its folder.  *tag is the tag to write, with the key
+ * as its value, or NULL when there is nothing to note; the caller frees it. */
 const char *key_file(struct key_files *, enum key_kind, const char *key,
                      char **tag);

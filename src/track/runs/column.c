@@ -148,7 +148,7 @@ static bool cells_equal(const struct table_cell *a, const struct table_cell *b)
     }
 }
 
-bool column_differs(const struct column *c, const struct runs *runs)
+static bool column_differs(const struct column *c, const struct runs *runs)
 {
     for (size_t i = 1; i < runs->n; i++) {
         const struct table_cell a = column_cell(c, &runs->run[0]);

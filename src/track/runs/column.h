@@ -61,7 +61,6 @@ void columns_clear(struct columns *);
 
 /* The value as a table's cell; strings are borrowed from the run. */
 struct table_cell column_cell(const struct column *, const struct run_info *);
-bool column_differs(const struct column *, const struct runs *);
 /* A cell, and the value of a column, as a number; NaN if it is none. */
 double column_cell_number(const struct table_cell *);
 double column_number(const struct column *, const struct run_info *);

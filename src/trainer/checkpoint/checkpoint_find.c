@@ -195,13 +195,16 @@ static bool is_auto(const char *word)
     return word && strcmp(word, "auto") == 0;
 }
 
-bool checkpoint_run_fits(const struct run_info *run, const struct settings *s)
+/* Has it their experiment and, if they have one, their name? */
+static bool fits_settings(const struct run_info *run, const struct settings *s)
 {
     return strcmp(run->experiment, s->run.experiment) == 0 &&
            (!*s->run.name || strcmp(run->name, s->run.name) == 0);
 }
 
-int checkpoint_runs(struct runs *runs, const struct settings *s, struct err *e)
+/* The runs of the settings' store; none if there is no store.  It is an error
+ * if one of them cannot be read. */
+static int load_runs(struct runs *runs, const struct settings *s, struct err *e)
 {
     struct err why = { 0 };
     int ret = runs_load(runs, s->run.root, LOAD_NO_METRICS, &why);
@@ -228,7 +231,7 @@ static int check_clock(const struct runs *runs, size_t i,
     if (run->start_ms <= clock_wall_ms() + CLOCKS_MS)
         return 0;
     while (i-- > 0)
-        if (checkpoint_run_fits(&runs->run[i], s))
+        if (fits_settings(&runs->run[i], s))
             return err_set(e, ERR_INPUT,
                            "by the clock of this machine, run %s has not begun "
                            "yet, so that it may not be the newest; name the "
@@ -244,10 +247,10 @@ static int find_newest(const struct settings *s, const char *word, char **path,
 {
     const bool fits = is_auto(word);
     AUTO(runs_free) struct runs runs = { 0 };
-    int ret = checkpoint_runs(&runs, s, e);
+    int ret = load_runs(&runs, s, e);
 
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
-        if (!word || (fits ? checkpoint_run_fits(&runs.run[i], s)
+        if (!word || (fits ? fits_settings(&runs.run[i], s)
                            : strcmp(runs.run[i].name, word) == 0)) {
             ret = newest_of_run(&runs.run[i], INT64_MAX, path, e);
             if (ret == 0 && *path && fits)
@@ -375,12 +378,12 @@ static int find_unfinished(const struct settings *s, char **id, struct err *e)
 {
     AUTO(runs_free) struct runs runs = { 0 };
     const struct run_info *run = NULL;
-    int ret = checkpoint_runs(&runs, s, e);
+    int ret = load_runs(&runs, s, e);
 
     for (size_t i = runs.n; i-- > 0 && !run && ret == 0;) {
         bool same = false;
 
-        if (checkpoint_run_fits(&runs.run[i], s))
+        if (fits_settings(&runs.run[i], s))
             ret = compare_settings(&runs.run[i], s, &same, e);
         run = same ? &runs.run[i] : NULL;
     }

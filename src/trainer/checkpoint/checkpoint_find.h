@@ -10,18 +10,12 @@
  *
  * WORD is a checkpoint, a folder of them, a run (by name or id), a run and a
  * step, such as "run42@2000", or "auto": the newest checkpoint of the settings'
- * experiment and name.  A NULL word means
- * the newest of all.  For these two, *path is NULL where there is none yet.
- * A run takes precedence over a folder of its name.  The caller frees *path.
+ * experiment and name.  A NULL word means the newest of all.  For these two,
+ * *path is NULL where there is none yet.  A run takes precedence over a folder
+ * of its name.  The caller frees *path.
  */
 int checkpoint_find(const struct settings *, const char *word, char **path,
                     struct err *);
-
-/* The runs of the settings' store; none if there is no store.  It is an error
- * if one of them cannot be read. */
-int checkpoint_runs(struct runs *, const struct settings *, struct err *);
-/* Has it their experiment and, if they have one, their name? */
-bool checkpoint_run_fits(const struct run_info *, const struct settings *);
 
 /* The newest checkpoint in a folder, up to the step `last`, whose files are
  * intact; damaged ones are skipped with a warning.  *path is NULL if there is
