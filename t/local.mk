@@ -35,17 +35,18 @@ T_ENV = top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	CC='$(CC)'; export CC; CXX='$(CXX)'; export CXX;
 AM_TESTS_ENVIRONMENT = $(T_ENV)
 
-# The same tests under prove(1): faster to read, and ends in one line.  (all-am,
-# since all would be another make, at work on the same files as this one.)  Three
-# at once keep two cores busy while one of them waits.  GT_BUT: those of
-# emulated_tests that are run otherwise.
+# The same tests under prove(1): faster to read, shows what failed (-f) and what
+# the test says of it (-o), and ends in one line.  (all-am, since all would be
+# another make, at work on the same files as this one.)  Three at once keep two
+# cores busy while one of them waits.  GT_BUT: those of emulated_tests that are
+# run otherwise.
 prove: all-am $(check_PROGRAMS) $(if $(GT_ALL)$(GT_LONG),$(emulated)) $(more_tests)
-	$(AM_V_at)$(T_ENV) prove -j3 $(PROVE_FLAGS) \
+	$(AM_V_at)$(T_ENV) prove -f -o -j3 $(PROVE_FLAGS) \
 	    $(shell_tests:%=$(top_srcdir)/%) $(test_programs) $(filter-out $(GT_BUT),$(more_tests))
 more_tests = $(if $(GT_ALL)$(GT_LONG),$(emulated_tests))
 # Only the C programs: what sanitizers are for.
 prove-unit: all-am $(check_PROGRAMS) $(more_tests)
-	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) $(test_programs) $(filter-out $(GT_BUT),$(more_tests))
+	$(AM_V_at)$(T_ENV) prove -f -o -j2 $(PROVE_FLAGS) $(test_programs) $(filter-out $(GT_BUT),$(more_tests))
 # With the emulated GPU, and campaigns of kills and faults, a few moments each.
 check-all:
 	$(AM_V_at)GT_ALL=1 $(MAKE) $(AM_MAKEFLAGS) prove
@@ -54,10 +55,10 @@ check-long:
 	$(AM_V_at)GT_LONG=1 $(MAKE) $(AM_MAKEFLAGS) prove
 # Beside other people's programs (t/peers).
 check-peers: all-am $(check_PROGRAMS)
-	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove -j2 $(PROVE_FLAGS) \
+	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove -f -o -j2 $(PROVE_FLAGS) \
 	    $(peer_scripts:%=$(top_srcdir)/%)
 # In a browser (t/page).
 check-page: all-am $(check_PROGRAMS)
-	$(AM_V_at)$(T_ENV) prove $(PROVE_FLAGS) \
+	$(AM_V_at)$(T_ENV) prove -f -o $(PROVE_FLAGS) \
 	    $(page_scripts:%=$(top_srcdir)/%)
 .PHONY: prove prove-unit check-all check-long check-peers check-page

@@ -221,6 +221,7 @@ const char *ncclGetLastError(struct nccl_comm *);
 int ncclGetUniqueId(struct nccl_id *id)
 {
     snprintf(id->bytes, sizeof id->bytes, "/nccl_emu.%ld", (long)getpid());
+    shm_unlink(id->bytes); /* of a job that was killed while it connected */
     return NCCL_OK;
 }
 

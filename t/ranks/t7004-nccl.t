@@ -66,7 +66,7 @@ near() {
         END { if (NR < 4) print NR " losses" }'
 }
 cuda="--set train.device=cuda --set train.deterministic=no"
-train cpu --set train.deterministic=no || cat log
+train cpu --set train.deterministic=no || sed "s/^/# /" log
 export GTRAIN_NCCL_LIB="$dir/shim.so"
 for mode in ddp zero1 zero2 fsdp; do
     # shellcheck disable=SC2086
