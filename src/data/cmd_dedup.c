@@ -122,9 +122,8 @@ static int dedup_main(int argc, char **argv, struct err *e)
         path_list_add(&all, xstrdup(argv[i]));
     ret = corpus_conf_set(&conf, &input, all.name, argc ? (int)all.n : 0, e);
     confine_output(output, download_any(all.name, (int)all.n));
-    if (ret < 0 ||
-        (near && corpus_files_last(all.name, all.n, "--near", e) < 0) ||
-        corpus_writer_open(&d.out, output, &conf, e) < 0)
+    conf.again = near ? "--near" : NULL;
+    if (ret < 0 || corpus_writer_open(&d.out, output, &conf, e) < 0)
         return -1;
     ret = corpus_writer_close(&d.out, dedup_corpus(&d, &conf, e), e);
     near_free(d.near);

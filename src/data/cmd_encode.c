@@ -213,6 +213,7 @@ static int count_text(const struct encoding *w, int64_t *n, struct err *e)
 
     *n = 0;
     in.quiet = true; /* encoding says it */
+    in.again = "--split tail";
     if (corpus_open(&corpus, &in, e) < 0)
         return -1;
     while ((got = corpus_next(corpus, &b, e)) > 0) {
@@ -623,14 +624,9 @@ static int encode_input(struct encoding *w, struct err *e)
     w->in.http = &network;
     hash_work(w, &files.list);
     path_list_clear(&files.list);
-    if (holdout == HOLDOUT_TAIL && val + test > 0) {
-        if (files.total < 0)
-            return err_set(e, ERR_USAGE,
-                           "--split tail reads its input twice, so the input "
-                           "must be regular files");
-        if (count_text(w, &w->conf.text, e) < 0)
-            return -1;
-    }
+    if (holdout == HOLDOUT_TAIL && val + test > 0 &&
+        count_text(w, &w->conf.text, e) < 0)
+        return -1;
     w->out.work = files.pipes ? NULL : w->hash;
     return shuffle >= 0 ? encode_shuffled(w, e) : encode_files(w, &w->out, e);
 }

@@ -14,7 +14,6 @@
 #include "common/path.h"
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
-#include "data/corpus/corpus_files.h"
 #include "data/corpus/corpus_writer.h"
 #include "data/corpus/leak.h"
 #include "data/corpus/source/download.h"
@@ -212,6 +211,7 @@ static int compare_texts(struct path_list *trains, struct path_list *evals,
     }
     if (ret == 0)
         ret = corpus_conf_set(&conf, &input, trains->name, (int)trains->n, e);
+    conf.again = removed ? "--remove" : NULL;
     if (ret < 0 || leak_train(l, &conf, e) < 0) {
         leak_free(l);
         return -1;
@@ -227,15 +227,6 @@ static int compare_texts(struct path_list *trains, struct path_list *evals,
         ret = remove_found(l, &conf, e);
     leak_free(l);
     return ret;
-}
-
-/* Check what --remove needs: a file to write to, and input that lasts. */
-static int check_removal(const struct path_list *trains, struct err *e)
-{
-    if (!removed != !output)
-        return err_set(e, ERR_USAGE, "--remove and --output need each other");
-    return removed ? corpus_files_last(trains->name, trains->n, "--remove", e)
-                   : 0;
 }
 
 /* Count the evaluation texts that the tokenizer was trained on. */
@@ -296,8 +287,9 @@ static int leak_main(int argc, char **argv, struct err *e)
             e, ERR_USAGE,
             "expected --train and --eval, or --lock with a file that "
             "lists text and eval");
-    if (check_removal(&trains, e) < 0 ||
-        compare_texts(&trains, &evals, &whole, e) < 0)
+    if (!removed != !output)
+        return err_set(e, ERR_USAGE, "--remove and --output need each other");
+    if (compare_texts(&trains, &evals, &whole, e) < 0)
         return -1;
     if (whole)
         return err_set(e, ERR_INPUT,

@@ -183,6 +183,9 @@ check "encode warns of a split without documents" sh -c '
     grep ".train. is empty.*--split tail" err'
 check "--split tail holds out the end" \
     enc tail --split tail --val 0.25 docs.jsonl
+check "--split tail refuses standard input" sh -c '
+    gdata encode -q -T tok -o no/x --split tail --val 0.1 - <docs.jsonl 2>err
+    test $? = 2 && grep "split tail reads its input several times" err'
 check "encode -n stops after that many tokens" sh -c '
     gdata encode -q -T tok -o few -n 1234 docs.jsonl >/dev/null &&
     test "$(wc -c <few_000000.bin)" -eq $((1024 + 2 * 1234))'

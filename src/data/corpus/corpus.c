@@ -403,6 +403,20 @@ static void corpus_free(struct corpus *c)
     free(c);
 }
 
+static int find_files(struct corpus_files *f, const struct corpus_conf *conf,
+                      struct err *e)
+{
+    if (corpus_files_find(f, conf->path, conf->n, e) < 0 ||
+        corpus_files_part(f, conf->part, e) < 0)
+        return -1;
+    return !conf->again || f->total >= 0
+               ? 0
+               : err_set(e, ERR_USAGE,
+                         "%s reads its input several times, so it takes files "
+                         "and folders, but no pipes, URLs or standard input",
+                         conf->again);
+}
+
 int corpus_open(struct corpus **out, const struct corpus_conf *conf,
                 struct err *e)
 {
@@ -417,9 +431,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     c->limit = block_limit();
     c->at = conf->from ? *conf->from : (struct corpus_place){ 0, 0, 1, false };
     c->where = conf->where ? where_parse(conf->where, e) : NULL;
-    if ((conf->where && !c->where) ||
-        corpus_files_find(&c->files, conf->path, conf->n, e) < 0 ||
-        corpus_files_part(&c->files, conf->part, e) < 0) {
+    if ((conf->where && !c->where) || find_files(&c->files, conf, e) < 0) {
         corpus_free(c);
         return -1;
     }

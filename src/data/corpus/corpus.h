@@ -76,11 +76,12 @@ struct corpus_conf {
                             * or NULL */
     const char *part;      /* of the files (corpus_files_part()), or NULL */
     enum corpus_bad bad;
-    bool quiet;                      /* about what is skipped */
-    bool keep_lines;                 /* as JSON, in corpus_doc */
-    bool chat;                       /* documents are conversations (jsonl.h) */
-    size_t max_line;                 /* bytes of JSON; 0: 64 MiB */
-    double good;                     /* the least share of lines that are not
+    const char *again; /* an option that reads it several times, or NULL */
+    bool quiet;        /* about what is skipped */
+    bool keep_lines;   /* as JSON, in corpus_doc */
+    bool chat;         /* documents are conversations (jsonl.h) */
+    size_t max_line;   /* bytes of JSON; 0: 64 MiB */
+    double good;       /* the least share of lines that are not
                                       * bad; fewer are an error */
     const struct http_conf *http;    /* for URLs; NULL: the defaults */
     const struct corpus_place *from; /* NULL: the beginning */

@@ -204,22 +204,6 @@ int corpus_files_part(struct corpus_files *f, const char *part, struct err *e)
     return ret;
 }
 
-int corpus_files_last(char *const *path, size_t n, const char *option,
-                      struct err *e)
-{
-    struct corpus_files f;
-
-    if (corpus_files_find(&f, path, n, e) < 0)
-        return -1;
-    path_list_clear(&f.list);
-    return f.total >= 0
-               ? 0
-               : err_set(e, ERR_USAGE,
-                         "%s reads its input several times, so it takes files "
-                         "and folders, but no pipes, URLs or standard input",
-                         option);
-}
-
 /* clang-format off */
 static const struct magic {
     const char *name, *help;

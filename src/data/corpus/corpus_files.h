@@ -28,9 +28,6 @@ int corpus_files_find(struct corpus_files *, char *const *path, size_t n,
  * with about as many files each, in their order.  NULL keeps all; after an
  * error the list is empty. */
 int corpus_files_part(struct corpus_files *, const char *part, struct err *);
-/* Can they be read several times, as an option needs it?  0, or -1. */
-int corpus_files_last(char *const *path, size_t n, const char *option,
-                      struct err *);
 
 enum corpus_format { CORPUS_AUTO, CORPUS_TEXT, CORPUS_JSONL, CORPUS_PARQUET };
 
