@@ -18,7 +18,7 @@
 
 static const char *output = "-";
 static struct opt_list against;
-static bool near;
+static bool near, write_index;
 static struct near_how how = { .similarity = 0.75,
                                .memory = (uint64_t)1 << 30 };
 static struct corpus_opts input = CORPUS_OPTS_INIT;
@@ -38,6 +38,10 @@ static const struct opt dedup_opts[] = {
     { 'j', "threads", "count", OPT_INT, &how.threads,
       "with --near: use COUNT threads (default: one per processor)",
       .range = { 0, 1024 } },
+    { 0, "index", "file", OPT_LIST, &how.index,
+      "with --near: use FILE, an index, in place of the first files" },
+    { 0, "write-index", NULL, OPT_FLAG, &write_index,
+      "with --near: write an index in place of the documents" },
     CORPUS_OPTS(input),
     { 0 }
 };
@@ -46,29 +50,22 @@ struct dedup {
     struct corpus_writer out;
     struct hashset seen;
     struct near *near; /* or NULL */
+    bool writes;       /* what is read is not of --against */
     int64_t read, kept, omitted, similar, omitted_bytes;
 };
 
-/* Of --against. */
-static int remember(void *arg, const struct corpus_doc *doc, struct err *e)
-{
-    struct dedup *d = arg;
-
-    (void)e;
-    d->read++;
-    hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi);
-    return 0;
-}
-
-static int write_if_new(void *arg, const struct corpus_doc *doc, struct err *e)
+static int write_if_new(void *arg, const struct corpus_doc *doc,
+                        struct err *e UNUSED)
 {
     struct dedup *d = arg;
     const int64_t number = d->read++;
+    const bool is_new =
+        hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi);
     const bool is_similar = d->near && near_drops(d->near, number);
 
-    (void)e;
-    if (hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi) &&
-        !is_similar) {
+    if (!d->writes)
+        return 0;
+    if (is_new && !is_similar) {
         d->kept++;
         return corpus_write(&d->out, doc, NULL, 0);
     }
@@ -84,10 +81,13 @@ static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
 {
     struct corpus_conf first;
 
+    if (write_index && d->out.fp == stdout)
+        return err_set(e, ERR_USAGE, "name the index to write by -o");
     if (near) {
+        how.write = write_index ? d->out.fp : NULL;
         d->near = near_find(conf, &how, e);
-        if (!d->near)
-            return -1;
+        if (!d->near || write_index)
+            return d->near ? 0 : -1;
         conf->quiet = true; /* what is wrong with the input was said */
     }
     first = *conf;
@@ -95,8 +95,10 @@ static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
     first.keep_lines = false;
     conf->path += against.n;
     conf->n -= against.n;
-    if ((first.n > 0 && corpus_each(&first, remember, d, e) < 0) ||
-        corpus_each(conf, write_if_new, d, e) < 0)
+    if (first.n > 0 && corpus_each(&first, write_if_new, d, e) < 0)
+        return -1;
+    d->writes = true;
+    if (corpus_each(conf, write_if_new, d, e) < 0)
         return -1;
     if (near && d->read != near_documents(d->near) && !ferror(d->out.fp))
         return err_set(e, ERR_INPUT, "the input was changed while it was read");
@@ -114,8 +116,10 @@ static int dedup_main(int argc, char **argv, struct err *e)
     if (!(how.similarity > 0 && how.similarity <= 1))
         return err_set(e, ERR_USAGE,
                        "--similarity expects a share from 0 to 1");
-    if (against.n > 0 && input.part)
-        return err_set(e, ERR_USAGE, "--against and --part exclude each other");
+    if ((against.n > 0 || how.index.n > 0) && input.part)
+        return err_set(e, ERR_USAGE, "--part excludes --against and --index");
+    if ((write_index || how.index.n > 0) && !near)
+        return err_set(e, ERR_USAGE, "--index and --write-index need --near");
     for (size_t i = 0; i < against.n; i++)
         path_list_add(&all, xstrdup(against.item[i]));
     for (int i = 0; i < argc; i++)
@@ -126,16 +130,19 @@ static int dedup_main(int argc, char **argv, struct err *e)
     if (ret < 0 || corpus_writer_open(&d.out, output, &conf, e) < 0)
         return -1;
     ret = corpus_writer_close(&d.out, dedup_corpus(&d, &conf, e), e);
-    near_free(d.near);
-    hashset_clear(&d.seen);
-    if (ret == 0)
+    if (ret == 0 && write_index)
+        log_info("%s has %s", output,
+                 num_count(kept, near_documents(d.near), "document"));
+    else if (ret == 0)
         log_info("%s kept, %s left out (%s)",
                  num_count(kept, d.kept, "document"),
                  num_comma(omitted, d.omitted),
                  num_bytes(bytes, (double)d.omitted_bytes));
-    if (ret == 0 && near)
+    if (ret == 0 && near && !write_index)
         log_info("%s of those left out are similar to others, but not equal",
                  num_comma(omitted, d.similar));
+    near_free(d.near);
+    hashset_clear(&d.seen);
     return ret;
 }
 

@@ -41,6 +41,7 @@ EXTRA_DIST += \
 	%D%/corpus/jsonl/object \
 	%D%/corpus/lock/one \
 	%D%/corpus/metric/points \
+	%D%/corpus/near/four \
 	%D%/corpus/parquet/brotli2.parquet \
 	%D%/corpus/parquet/delta.parquet \
 	%D%/corpus/parquet/encrypted.parquet \
@@ -120,6 +121,7 @@ EXTRA_DIST += \
 	%D%/jsonl.c \
 	%D%/lock.c \
 	%D%/metric.c \
+	%D%/near.c \
 	%D%/parquet.c \
 	%D%/reply.c \
 	%D%/request.c \

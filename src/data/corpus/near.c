@@ -26,11 +26,22 @@ enum {
     DOC_BITS = 28, /* of an entry, which is a key and a document */
     DOC_MAX = (1 << DOC_BITS) - 1,
     PARTS = 64,
-    BATCH = 8 << 20, /* bytes of text that the threads share */
+    BATCH = 8 << 20, /* bytes of text and of tasks that the threads share */
 };
+
+/* A document in an index.  Its keys are 0 if it has no sequence, or equals an
+ * earlier one. */
+struct record {
+    uint64_t hash, key[KEYS];
+};
+
+/* "gdnear" and a version, which changes with the keys.  The last record has it,
+ * the number of files and hash_input(); a hash of all records follows. */
+static const uint64_t magic = 0x17261656e6467;
 
 /* A document in a batch. */
 struct task {
+    struct record record; /* in the first pass */
     uint32_t doc;
     size_t at, len; /* in the text of the batch */
     int64_t line;
@@ -46,6 +57,7 @@ struct set {
 
 struct near {
     struct near_how how;
+    const struct corpus_conf *conf;
     uint64_t power[ROLL_MAX + 1];            /* for roll.h */
     uint32_t multiply[VALUES], flip[VALUES]; /* the permutations */
     struct hashset seen;
@@ -58,6 +70,10 @@ struct near {
     struct arena names;
     const char *file, *name; /* of the last document, and a copy */
     uint32_t next;           /* number of a document in this pass */
+    uint64_t differ;         /* do two passes?  0 at the end of the second */
+    struct corpus_files files;
+    size_t indexed; /* of these files, by indexes */
+    uint64_t sum;   /* of the index that is written */
 
     struct buf text; /* the batch */
     struct task *task;
@@ -111,11 +127,13 @@ static size_t collect(struct collected *c, const struct task *t)
 #define CLONES
 #endif
 
-/* The least of the hashes by each permutation.  AVX2 is ten times as fast. */
-CLONES static void find_least(const struct near *n, const uint64_t *hash,
-                              size_t count, uint32_t *least)
+/* The keys, each from the least of the hashes by eight permutations.  AVX2 is
+ * ten times as fast. */
+CLONES static void find_keys(const struct near *n, const uint64_t *hash,
+                             size_t count, uint64_t *key)
 {
     enum { LANES = 16 };
+    uint32_t least[VALUES];
 
     for (int k = 0; k < VALUES; k += LANES) {
         uint32_t low[LANES];
@@ -130,19 +148,22 @@ CLONES static void find_least(const struct near *n, const uint64_t *hash,
             }
         memcpy(least + k, low, sizeof low);
     }
+    for (uint64_t i = 0; i < KEYS; i++)
+        key[i] = hash128(least + i * ROWS, ROWS * sizeof *least, i).hi | 1;
 }
 
-static bool add_keys(struct near *n, const struct task *t, uint64_t *hash,
-                     size_t count)
+/* Write a record to the index, or its entries to their parts.  That the index
+ * cannot be written is reported when it is closed. */
+static bool add_record(struct near *n, const struct record *r, uint32_t doc)
 {
-    uint32_t least[VALUES];
     bool ok = true;
 
-    find_least(n, hash, count, least);
-    for (uint64_t i = 0; i < KEYS && ok; i++) {
-        const uint64_t key =
-            hash128(least + i * ROWS, ROWS * sizeof *least, i).hi;
-        const uint64_t entry = (key & ~(uint64_t)DOC_MAX) | t->doc;
+    if (n->how.write) {
+        n->sum = hash128(r, sizeof *r, n->sum).hi;
+        fwrite(r, sizeof *r, 1, n->how.write);
+    }
+    for (int i = 0; i < KEYS && ok && r->key[i] && !n->how.write; i++) {
+        const uint64_t entry = (r->key[i] & ~(uint64_t)DOC_MAX) | doc;
 
         ok = fwrite(&entry, sizeof entry, 1,
                     n->part[entry / (UINT64_MAX / PARTS + 1)]) == 1;
@@ -194,11 +215,12 @@ static void do_tasks(void *arg)
 
     while ((i = __atomic_fetch_add(&n->taken, 1, __ATOMIC_RELAXED)) <
            n->tasks) {
-        const struct task *t = &n->task[i];
+        struct task *t = &n->task[i];
         const size_t count = collect(&c, t);
 
-        if (count > 0 &&
-            !(n->place ? add_set : add_keys)(n, t, (void *)c.hashes.s, count))
+        if (count > 0 && !n->place)
+            find_keys(n, (void *)c.hashes.s, count, t->record.key);
+        else if (count > 0 && !add_set(n, t, (void *)c.hashes.s, count))
             __atomic_store_n(&n->why, errno, __ATOMIC_RELAXED);
     }
     buf_clear(&c.hashes);
@@ -208,53 +230,142 @@ static int do_batch(struct near *n, struct err *e)
 {
     n->taken = 0;
     threads_run(do_tasks, n, 0, n->how.threads);
+    for (size_t i = 0; i < n->tasks && !n->place && !n->why; i++)
+        if (!add_record(n, &n->task[i].record, n->task[i].doc))
+            n->why = errno;
     buf_trim(&n->text, 0);
     n->tasks = 0;
     errno = n->why;
-    return n->why ? cannot(e) : 0;
+    return n->why ? cannot(e) : n->how.write && ferror(n->how.write);
 }
 
-/* Number a document in the first pass: 1 if it is new, 0, or -1. */
-static int number_doc(struct near *n, const struct corpus_doc *d, struct err *e)
+/* Number a document: is it new, or part of a pair in the second pass?  1, 0, or
+ * -1. */
+static int number_doc(struct near *n, uint64_t hash, struct err *e)
 {
+    const uint32_t doc = n->next++;
+    const uint64_t text = hash128(&hash, sizeof hash, doc).hi;
     /* what growing takes, beside what there is */
     const size_t need =
         3 * (n->seen.room * sizeof *n->seen.slot + n->room * sizeof *n->parent);
     char size[NUM_TEXT];
 
+    n->differ += n->place ? 0 - text : text;
+    if (n->place)
+        return doc < n->docs && n->place[doc];
     if (n->docs == DOC_MAX || need > n->how.memory)
         return err_set(e, ERR_USAGE,
                        "%zu documents are the most that can be compared in %s "
                        "of --memory",
                        n->docs, num_bytes(size, (double)n->how.memory));
-    APPEND(n->parent, n->docs, n->room) = n->next - 1;
-    return hashset_add(&n->seen, hash128(d->text, d->len, 0).hi);
+    APPEND(n->parent, n->docs, n->room) = doc;
+    return hashset_add(&n->seen, hash);
 }
 
 static int read_doc(void *arg, const struct corpus_doc *d, struct err *e)
 {
     struct near *n = arg;
-    const uint32_t doc = n->next++;
-    int wanted =
-        n->place ? doc < n->docs && n->place[doc] : number_doc(n, d, e);
+    const uint64_t hash = hash128(d->text, d->len, 0).hi;
+    const int wanted = number_doc(n, hash, e);
+    const size_t len = wanted ? d->len : 0;
 
-    if (wanted <= 0)
-        return wanted;
+    if (wanted < 0)
+        return -1;
     if (d->file != n->file)
         n->name = arena_strdup(&n->names, d->file);
     n->file = d->file;
     APPEND(n->task, n->tasks, n->tasks_room) =
-        (struct task){ doc, n->text.len, d->len, d->line, n->name };
-    buf_add(&n->text, d->text, d->len);
-    return n->text.len < BATCH ? 0 : do_batch(n, e);
+        (struct task){ { .hash = hash }, n->next - 1, n->text.len, len,
+                       d->line,          n->name };
+    buf_add(&n->text, d->text, len);
+    return n->text.len + n->tasks * sizeof *n->task < BATCH ? 0
+                                                            : do_batch(n, e);
 }
 
 static int read_corpus(struct near *n, const struct corpus_conf *conf,
                        struct err *e)
 {
-    n->next = 0;
     n->file = NULL;
     return corpus_each(conf, read_doc, n, e) < 0 ? -1 : do_batch(n, e);
+}
+
+/* ---- indexes ---------------------------------------------------------- */
+
+/* Of the size of files, and of the options that divide them. */
+static uint64_t hash_input(const struct near *n, const struct corpus_files *f)
+{
+    const struct corpus_conf *const c = n->conf;
+    AUTO(buf_clear) struct buf b = BUF_INIT;
+
+    buf_printf(&b, "%lld %d %s %s %s", (long long)f->total, c->format,
+               c->field ? c->field : "text", str_or_empty(c->separator),
+               str_or_empty(c->where));
+    return hash128(b.s, b.len, 0).hi;
+}
+
+/* Is an index of so many files with this hash_input() one of the next? */
+static int check_index(struct near *n, const char *path, uint64_t files,
+                       uint64_t input, struct err *e)
+{
+    char *const *next = n->files.list.name + n->indexed;
+    const size_t left = n->files.list.n - n->indexed;
+    struct corpus_files f = { 0 };
+
+    if (files > left || corpus_files_find(&f, next, files, e) < 0 ||
+        hash_input(n, &f) != input)
+        err_set(e, ERR_INPUT,
+                "%s is not an index of the input from %s on, or was written "
+                "with another --input, --field, --separator or --where",
+                path, left ? next[0] : "its end");
+    n->indexed += f.list.n;
+    path_list_clear(&f.list);
+    return e->kind ? -1 : 0;
+}
+
+/* Read an index in place of its files. */
+static int read_index(struct near *n, const char *path, struct err *e)
+{
+    FILE *const fp = fopen(path, "re");
+    struct record r = { 0 };
+    uint64_t sum = 0, end;
+    int ret = 0;
+
+    if (!fp)
+        return err_open(e, "cannot open %s", path);
+    while (ret >= 0 && fread(&r, sizeof r, 1, fp) == 1) {
+        sum = hash128(&r, sizeof r, sum).hi;
+        if (r.hash == magic)
+            break;
+        ret = number_doc(n, r.hash, e);
+        if (ret == 0)
+            memset(r.key, 0, sizeof r.key);
+        if (ret >= 0 && !add_record(n, &r, n->next - 1))
+            ret = cannot(e);
+    }
+    if (ret >= 0 && (fread(&end, sizeof end, 1, fp) != 1 || end != sum ||
+                     r.hash != magic || fgetc(fp) != EOF))
+        ret = err_set(e, ERR_INPUT,
+                      "%s is not an index of gdata dedup, or is damaged", path);
+    fclose(fp);
+    return ret < 0 ? -1 : check_index(n, path, r.key[0], r.key[1], e);
+}
+
+/* Read the indexes, and the files that have none. */
+static int first_pass(struct near *n, struct corpus_conf text, struct err *e)
+{
+    const struct opt_list *const l = &n->how.index;
+    struct corpus_place rest = { .line = 1 };
+
+    for (int i = 0; i < PARTS; i++)
+        if (!(n->part[i] = path_temp_file(e)))
+            return -1;
+    for (size_t i = 0; i < l->n; i++)
+        if (read_index(n, l->item[i], e) < 0)
+            return -1;
+    rest.file = n->indexed;
+    text.from = &rest;
+    text.good *= l->n == 0; /* the second pass counts the bad lines of all */
+    return rest.file < n->files.list.n ? read_corpus(n, &text, e) : 0;
 }
 
 /* ---- pairs ------------------------------------------------------------ */
@@ -376,17 +487,29 @@ static int find(struct near *n, const struct corpus_conf *conf, struct err *e)
 {
     struct corpus_conf text = *conf;
 
+    n->conf = conf;
     text.keep_lines = false;
-    for (int i = 0; i < PARTS; i++)
-        if (!(n->part[i] = path_temp_file(e)))
-            return -1;
-    if (!(n->sets = path_temp_file(e)) || read_corpus(n, &text, e) < 0)
+    if (corpus_files_find(&n->files, conf->path, conf->n, e) < 0 ||
+        corpus_files_part(&n->files, conf->part, e) < 0 ||
+        !(n->sets = path_temp_file(e)) || first_pass(n, text, e) < 0)
         return -1;
+    if (n->how.write) {
+        const uint64_t input = hash_input(n, &n->files);
+
+        add_record(n, &(struct record){ magic, { n->files.list.n, input } }, 0);
+        fwrite(&n->sum, sizeof n->sum, 1, n->how.write);
+        return 0;
+    }
     hashset_clear(&n->seen);
     n->place = xcalloc(n->docs + 1, sizeof *n->place);
     text.quiet = true; /* what is wrong with the input was said */
+    n->next = 0;
     if (pair_docs(n, e) < 0 || read_corpus(n, &text, e) < 0)
         return -1;
+    if (n->differ)
+        return err_set(e, ERR_INPUT,
+                       "the input was changed while it was read, or an index "
+                       "was written for other documents");
     n->compares = true;
     return fflush(n->sets) == 0 ? pair_docs(n, e) : cannot(e);
 }
@@ -433,6 +556,7 @@ void near_free(struct near *n)
     if (n->sets)
         fclose(n->sets);
     hashset_clear(&n->seen);
+    path_list_clear(&n->files.list);
     arena_clear(&n->names);
     buf_clear(&n->text);
     FREE(n->parent, n->place, n->task, n);

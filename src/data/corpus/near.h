@@ -2,8 +2,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/err.h"
+#include "common/opt.h"
 #include "data/corpus/corpus.h"
 
 /*
@@ -22,11 +24,17 @@
  * the similarity of each pair is computed.  The result depends neither on
  * threads nor on memory.  A document that equals an earlier one, by a 64-bit
  * hash, is ignored.
+ *
+ * An index is a file with the keys of all documents.  With `write`, it is
+ * written in place of the other passes; the caller reports that this failed.
+ * Indexes take the place of the first files of the input in the first pass.
  */
 struct near_how {
     double similarity; /* of similar documents, at least */
     uint64_t memory;   /* bytes; the rest is in temporary files */
     int threads;       /* 0: one per processor */
+    struct opt_list index;
+    FILE *write; /* an index, or NULL */
 };
 
 struct near *near_find(const struct corpus_conf *, const struct near_how *,
