@@ -388,7 +388,7 @@ static int encode_to(struct encoding *w, struct sink *sink,
     corpus_close(corpus);
     if (got < 0)
         return -1;
-    if (state->tokens == 0)
+    if (state->tokens == 0 && !w->in.part) /* other parts may have text */
         return err_set(e, ERR_INPUT,
                        rules ? "there is no text that the rules keep"
                              : "there is no text in the input");
@@ -397,7 +397,7 @@ static int encode_to(struct encoding *w, struct sink *sink,
     if (sink_close(sink, e) < 0 || (shuffle < 0 && write_lock(w, sink, e) < 0))
         return -1;
     log_totals(state, before, clock_mono() - begin);
-    if (before == 0) /* else tokens of earlier runs are not counted */
+    if (before == 0 && !w->in.part) /* else by_subset is of some */
         warn_of_empty(w, state, by_subset);
     return shuffle < 0 && log_shows(LOG_INFO) ? print_files(sink, e) : 0;
 }
@@ -616,11 +616,12 @@ static int encode_input(struct encoding *w, struct err *e)
     struct corpus_files files;
 
     if (set_conf(w, e) < 0 ||
-        corpus_files_find(&files, w->in.path, w->in.n, e) < 0 ||
-        corpus_files_part(&files, w->in.part, e) < 0)
+        corpus_files_find(&files, w->in.path, w->in.n, e) < 0)
         return -1;
-    choose_holdout(w, &files);
+    choose_holdout(w, &files); /* the same one for each part */
     set_sink(w);
+    if (corpus_files_part(&files, w->in.part, e) < 0)
+        return -1;
     w->in.http = &network;
     hash_work(w, &files.list);
     path_list_clear(&files.list);

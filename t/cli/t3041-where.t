@@ -127,6 +127,25 @@ gdata encode -q -T tok --part 2/2 -o part/x files >out 2>err &&
     gdata encode -q -T tok -o same/x files/3.jsonl files/4.jsonl files/5.jsonl >out 2>err &&
     cmp part/x_000000.bin same/x_000000.bin
 ok $? "encode encodes a part of the files"
+gdata encode -q -T tok --part 1/5 --where 'text > 1' --val 0.1 -o none/x files >out 2>err
+is "$?$(cat err)" 0 "a part of which no document is left is encoded"
+gdata verify -q none/x.tokens.lock >out 2>err
+ok $? "the lock of such a part is valid"
+mkdir texts
+for i in 1 2 3; do seq $i $((i * 90)) >texts/$i.txt; done
+for i in 1 2 3; do
+    gdata encode -q -T tok --val 0.5 --part $i/3 -o text/$i texts >out 2>err
+done
+gdata encode -q -T tok --val 0.5 -o text/all texts >out 2>err
+differs=
+for set in train val; do
+    cat text/all_$set*.bin | tail -c +1025 >all
+    for i in 1 2 3; do
+        test ! -f text/${i}_${set}_000000.bin || tail -c +1025 text/${i}_${set}_000000.bin
+    done >parts
+    if ! cmp parts all || ! test -s all; then differs="$differs $set"; fi
+done >out 2>&1
+is "$differs" "" "what a part holds out of its file of text is what the whole holds out"
 gdata dedup --against files --part 1/2 files >out 2>err
 is $? 2 "dedup --against reads all of its files"
 done_testing
