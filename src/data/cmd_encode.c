@@ -183,13 +183,11 @@ static void hash_work(struct encoding *w, const struct path_list *files)
     hash_text(&h, w->in.field);
     hash_text(&h, w->in.separator);
     hash_text(&h, w->in.where);
-    if (chat)
-        hash_text(&h, w->jinja);
+    hash_text(&h, w->jinja);
     sha256_add(&h, numbers, sizeof numbers);
     sha256_add(&h, shares, sizeof shares);
-    if (rules)
-        sha256_add(&h, w->clean.limit, sizeof w->clean.limit);
-    for (int i = 0; rules && i < CLEAN_RULES; i++)
+    sha256_add(&h, w->clean.limit, sizeof w->clean.limit);
+    for (int i = 0; i < CLEAN_RULES; i++)
         hash_text(&h, w->clean.list[i].sha256);
     for (size_t i = 0; i < files->n; i++) {
         struct stat st;
@@ -497,14 +495,6 @@ static void set_unshuffled(struct unshuffled *u, const struct encoding *w)
         u->conf.subset[SUBSET_VAL] = NULL;
 }
 
-static char *unshuffled_path(const struct unshuffled *u, int subset)
-{
-    const char *name = u->conf.subset[subset];
-
-    return xasprintf("%s%s%s%s", u->prefix, *name ? "_" : "", name,
-                     shard_suffix(SHARD_RAW));
-}
-
 static bool is_unshuffled(const struct unshuffled *u)
 {
     AUTO(buf_clear) struct buf hash = BUF_INIT;
@@ -536,7 +526,8 @@ static int shuffle_subsets(const struct encoding *w, const struct unshuffled *u,
     int ret = 0;
 
     for (int i = 0; i < SUBSETS && ret == 0; i++) {
-        AUTO_FREE char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
+        AUTO_FREE char *path =
+            u->conf.subset[i] ? sink_path(&u->conf, i, 0) : NULL;
 
         if (path && path_exists(path))
             ret = shuffle_file(w, path, sink, i, e);
@@ -565,7 +556,8 @@ static void remove_unshuffled(const struct unshuffled *u)
 {
     unlink(u->done);
     for (int i = 0; i < SUBSETS; i++) {
-        AUTO_FREE char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
+        AUTO_FREE char *path =
+            u->conf.subset[i] ? sink_path(&u->conf, i, 0) : NULL;
 
         if (path)
             unlink(path);

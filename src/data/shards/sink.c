@@ -50,9 +50,8 @@ static void add_part(struct buf *b, const char *part)
     buf_str(b, part);
 }
 
-static char *shard_path(const struct sink *s, int subset, int64_t number)
+char *sink_path(const struct sink_conf *c, int subset, int64_t number)
 {
-    const struct sink_conf *c = &s->conf;
     const int named = !c->first_shard ? subset
                       : number > 0    ? SUBSET_TRAIN
                                       : SUBSET_VAL;
@@ -71,7 +70,7 @@ static char *shard_path(const struct sink *s, int subset, int64_t number)
 static int open_shard(struct sink *s, int subset, int64_t n, struct err *e)
 {
     struct sink_shard *t = &s->shard[subset];
-    AUTO_FREE char *path = shard_path(s, subset, t->number);
+    AUTO_FREE char *path = sink_path(&s->conf, subset, t->number);
     const int got =
         shard_begin(&t->out, path, s->conf.format, s->conf.width, n, e);
 
@@ -89,18 +88,9 @@ static int finish_shard(struct sink *s, int subset, struct err *e)
     if (shard_commit(&t->out, e) < 0)
         return -1;
     APPEND(s->file, s->n_files, s->files_room) =
-        (struct sink_file){ shard_path(s, subset, t->number++), t->n };
+        (struct sink_file){ sink_path(&s->conf, subset, t->number++), t->n };
     t->n = 0;
     return 0;
-}
-
-static int make_parent(const char *prefix, struct err *e)
-{
-    const size_t n = strlen(prefix);
-    AUTO_FREE char *folder =
-        n > 0 && prefix[n - 1] == '/' ? xstrdup(prefix) : path_parent(prefix);
-
-    return path_make(folder, e);
 }
 
 static int lock_name(struct sink_lock *l, const char *name, struct err *e)
@@ -174,12 +164,11 @@ static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
 /* List the shards that were completed before. */
 static void list_complete(struct sink *s)
 {
-    for (int i = 0; i < SUBSETS; i++) {
-        for (int64_t k = 0; k < s->shard[i].number; k++) {
+    for (int i = 0; i < SUBSETS; i++)
+        for (int64_t k = 0; k < s->shard[i].number; k++)
             APPEND(s->file, s->n_files, s->files_room) =
-                (struct sink_file){ shard_path(s, i, k), s->conf.shard_tokens };
-        }
-    }
+                (struct sink_file){ sink_path(&s->conf, i, k),
+                                    s->conf.shard_tokens };
 }
 
 /* Continue an incomplete shard, if it has the ids that were written to it. */
@@ -239,7 +228,7 @@ int sink_open(struct sink **out, const struct sink_conf *conf,
     s->state_path = xasprintf("%s.state", conf->prefix);
     s->saved = clock_mono();
     *m = (struct sink_state){ .place = { .line = 1 }, .subset = -1 };
-    if (make_parent(conf->prefix, e) < 0 || lock_names(s, e) < 0 ||
+    if (path_make_parent(conf->prefix, e) < 0 || lock_names(s, e) < 0 ||
         load_state(s, m, e) < 0) {
         sink_free(s);
         return -1;
@@ -332,7 +321,7 @@ static void remove_older(struct sink *s)
         if (!s->conf.subset[i] || (s->conf.first_shard && i != SUBSET_TRAIN))
             continue;
         for (;; k++) {
-            AUTO_FREE char *path = shard_path(s, i, k);
+            AUTO_FREE char *path = sink_path(&s->conf, i, k);
 
             if (unlink(path) < 0)
                 break;
@@ -364,11 +353,9 @@ void sink_free(struct sink *s)
     for (int i = 0; i < SUBSETS; i++) {
         struct sink_shard *t = &s->shard[i];
 
-        if (!t->open)
-            continue;
-        if (s->has_state)
+        if (t->open && s->has_state)
             shard_keep(&t->out);
-        else
+        else if (t->open)
             save_abandon(&t->out.save);
     }
     for (size_t i = 0; i < s->n_files; i++)

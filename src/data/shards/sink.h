@@ -73,6 +73,8 @@ struct sink_file {
     int64_t tokens;
 };
 const struct sink_file *sink_files(const struct sink *, size_t *n);
+/* The path of a shard; the caller frees it. */
+char *sink_path(const struct sink_conf *, int subset, int64_t number);
 
 /* Shards that are not finished stay if a state was saved, so that a later run
  * can resume; otherwise they are removed. */
