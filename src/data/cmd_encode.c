@@ -52,7 +52,7 @@ static const char *const invalid_words[] = { [ENCODE_INVALID_AUTO] = "auto",
 static const char *tokenizer_path, *output, *rules;
 static int format = SHARD_LLMC, holdout = HOLDOUT_DEFAULT;
 static int eot = ENCODE_EOT_FIRST, invalid = ENCODE_INVALID_AUTO;
-static const char *chat;
+static const char *chat, *parts;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double val, test, mark_every = 5;
 static int64_t shard_tokens = -1, tokens = -1, shuffle = -1;
@@ -98,6 +98,8 @@ static const struct opt encode_opts[] = {
     { 'j', "threads", "count", OPT_INT, &threads,
       "encode with COUNT threads (default: one per processor)",
       .range = { 0, 1024 } },
+    { 0, "join", "parts", OPT_STRING, &parts,
+      "copy the shards of all parts: PARTS1, PARTS2 and so on" },
     { 0, "mark-every", "time", OPT_SECS, &mark_every,
       "store the progress, and sync the files, every TIME (default: 5s)" },
     DOWNLOAD_OPTS(network),
@@ -116,6 +118,8 @@ struct encoding {
     struct boundary_word *special; /* for in.special */
     struct clean clean;
     char hash[SHA256_TEXT], clean_hash[SHA256_TEXT];
+    char all[SHA256_TEXT]; /* the hash of all parts, or "": cannot be joined */
+    char *part;            /* the line of the lock about this part, or NULL */
     char *dropped; /* what the rules dropped, as lines of the lock, or NULL */
 };
 
@@ -166,7 +170,8 @@ static void hash_text(struct sha256 *h, const char *s)
 }
 
 /* Hash everything that the result depends on; of a URL, only the name. */
-static void hash_work(struct encoding *w, const struct path_list *files)
+static void hash_work(const struct encoding *w, const struct path_list *files,
+                      char *hash)
 {
     const int64_t numbers[] = {
         w->out.format, w->out.shard_tokens,
@@ -196,9 +201,10 @@ static void hash_work(struct encoding *w, const struct path_list *files)
         if (stat(files->name[i], &st) < 0)
             continue;
         sha256_add(&h, &st.st_size, sizeof st.st_size);
-        sha256_add(&h, &st.st_mtim, sizeof st.st_mtim);
+        if (hash == w->hash) /* parts may be of copies */
+            sha256_add(&h, &st.st_mtim, sizeof st.st_mtim);
     }
-    sha256_text(&h, w->hash);
+    sha256_text(&h, hash);
 }
 
 /* Count the bytes of text, to find the position where the tail begins. */
@@ -280,10 +286,8 @@ static int set_conf(struct encoding *w, struct err *e)
 static int write_lock(const struct encoding *w, const struct sink *sink,
                       struct err *e)
 {
-    const size_t len = strlen(output);
     AUTO_FREE char *path =
-        xasprintf("%s%stokens.lock", output,
-                  len > 0 && output[len - 1] == '/' ? "" : ".");
+        xasprintf("%s%stokens.lock", output, str_ends(output, "/") ? "" : ".");
     const struct sink_file *file;
     AUTO(lock_clear) struct lock l = { 0 };
     AUTO_FREE char **shard = NULL;
@@ -298,6 +302,7 @@ static int write_lock(const struct encoding *w, const struct sink *sink,
     l.ids = tokenizer_vocab(w->tokenizer);
     l.eot = eot_words[eot];
     l.chat = w->jinja;
+    l.command = w->part;
     buf_str(&l.clean, str_or_empty(w->dropped));
     return lock_add_shards(&l, shard, n, w->conf.threads, e) < 0
                ? -1
@@ -370,7 +375,7 @@ static int encode_to(struct encoding *w, struct sink *sink,
     const double begin = clock_mono();
     const int64_t before = state->text;
     int64_t by_subset[SUBSETS] = { 0 };
-    struct corpus *corpus;
+    struct corpus *corpus = NULL;
     int got;
 
     if (state->text > 0) {
@@ -380,9 +385,10 @@ static int encode_to(struct encoding *w, struct sink *sink,
             w->in.had += clean_is_of_lines(i) ? 0 : state->dropped[i];
         w->in.had_bad = state->bad;
     }
-    if (corpus_open(&corpus, &w->in, e) < 0)
+    if (!parts && corpus_open(&corpus, &w->in, e) < 0)
         return -1;
-    got = encode_corpus(corpus, sink, &w->conf, state, by_subset, e);
+    got = parts ? sink_join(sink, parts, w->all, state, e)
+                : encode_corpus(corpus, sink, &w->conf, state, by_subset, e);
     corpus_close(corpus);
     if (got < 0)
         return -1;
@@ -392,10 +398,15 @@ static int encode_to(struct encoding *w, struct sink *sink,
                              : "there is no text in the input");
     if (rules)
         list_dropped(w, state->dropped);
+    if (w->in.part && *w->all)
+        w->part = xasprintf("gdata encode --part %s of %s: %lld documents, "
+                            "%lld bytes of text",
+                            w->in.part, w->all, (long long)state->documents,
+                            (long long)state->text);
     if (sink_close(sink, e) < 0 || (shuffle < 0 && write_lock(w, sink, e) < 0))
         return -1;
     log_totals(state, before, clock_mono() - begin);
-    if (before == 0 && !w->in.part) /* else by_subset is of some */
+    if (before == 0 && !w->in.part && !parts) /* else by_subset is of some */
         warn_of_empty(w, state, by_subset);
     return shuffle < 0 && log_shows(LOG_INFO) ? print_files(sink, e) : 0;
 }
@@ -428,27 +439,6 @@ static int encode_files(struct encoding *w, const struct sink_conf *conf,
  */
 enum { SHOW_FROM = 1 << 26 }; /* tokens of which a progress bar is shown */
 
-/* Copy n tokens of the shard from number `at` on. */
-static int add_tokens(struct sink *sink, int subset, const struct shard *s,
-                      int64_t at, int64_t n, struct err *e)
-{
-    int32_t id[SHARD_BLOCK];
-    uint16_t narrow[SHARD_BLOCK];
-
-    for (int64_t k; n > 0; at += k, n -= k) {
-        k = n < SHARD_BLOCK ? n : SHARD_BLOCK;
-        if (shard_copy(s, at, k, id, NULL, e) < 0)
-            return -1;
-        for (int64_t i = 0; i < k; i++)
-            narrow[i] = (uint16_t)id[i];
-        if (sink_add(sink, subset,
-                     s->width == 2 ? (const void *)narrow : (const void *)id,
-                     (size_t)k, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int add_documents(struct sink *sink, int subset, const struct shard *s,
                          struct documents *d, struct err *e)
 {
@@ -465,7 +455,7 @@ static int add_documents(struct sink *sink, int subset, const struct shard *s,
                   ? err_set(e, ERR_STOPPED,
                             "interrupted while the documents were shuffled; "
                             "the same command shuffles them again")
-                  : add_tokens(sink, subset, s, p.at, p.n, e);
+                  : sink_add_shard(sink, subset, s, p.at, p.n, e);
         if (shows)
             progress_at(&bar, (long)(at >> 20), "shuffling");
     }
@@ -612,15 +602,21 @@ static int encode_input(struct encoding *w, struct err *e)
         return -1;
     choose_holdout(w, &files); /* the same one for each part */
     set_sink(w);
+    if (shuffle < 0 && tokens == 0 && holdout == HOLDOUT_HASH)
+        hash_work(w, &files.list, w->all);
     if (corpus_files_part(&files, w->in.part, e) < 0)
         return -1;
     w->in.http = &network;
-    hash_work(w, &files.list);
+    hash_work(w, &files.list, w->hash);
     path_list_clear(&files.list);
+    if (parts && (!*w->all || w->in.part))
+        return err_set(e, ERR_USAGE,
+                       "--join excludes --part, --shuffle, --tokens, and "
+                       "--split tail or shard");
     if (holdout == HOLDOUT_TAIL && val + test > 0 &&
         count_text(w, &w->conf.text, e) < 0)
         return -1;
-    w->out.work = files.pipes ? NULL : w->hash;
+    w->out.work = files.pipes || parts ? NULL : w->hash;
     return shuffle >= 0 ? encode_shuffled(w, e) : encode_files(w, &w->out, e);
 }
 
@@ -649,7 +645,7 @@ static int encode_main(int argc, char **argv, struct err *e)
     if ((!rules || clean_load(&w.clean, rules, e) == 0) &&
         tokenizer_load(&w.tokenizer, tokenizer_path, e) == 0)
         got = encode_input(&w, e);
-    FREE(w.special, w.dropped, w.jinja);
+    FREE(w.special, w.dropped, w.part, w.jinja);
     clean_unload(&w.clean);
     chat_template_clear(&w.chat);
     tokenizer_free(w.tokenizer);

@@ -109,7 +109,7 @@ is "$(parts --part 1/2) $(parts --part 2/2)" "12 345" \
 is "$(parts --part 5/5)$(parts --part 1/1)" "512345" \
     "a part may have one file, and all of them"
 is "$(parts --part 2/3 --where 'text > 2')" 3 "--where chooses within a part"
-for part in 0/2 3/2 2 1/2x a/b 6/9; do
+for part in 0/2 3/2 2 1/2x '1/ 2' a/b 6/9; do
     gdata dedup -q --part "$part" files >out 2>err
     test $? = 2 && grep -q -- --part err || break
 done

@@ -182,7 +182,7 @@ int corpus_files_part(struct corpus_files *f, const char *part, struct err *e)
     f->list = (struct path_list){ 0 };
     f->total = f->total < 0 ? -1 : 0;
     if (sscanf(part, "%9zu/%9zu%n", &number, &of, &end) != 2 || part[end] ||
-        number < 1 || number > of)
+        part[strspn(part, "0123456789/")] || number < 1 || number > of)
         ret = err_set(e, ERR_USAGE,
                       "--part expects a part of the files such as 3/16, not "
                       "'%s'",

@@ -36,7 +36,7 @@
  * token; chat is the template of conversations (chat_template_jinja()).  With
  * --clean, the lock has the hash of the file of rules, and of each rule the
  * limit and how many documents it dropped; these are not read.  gdata encode
- * writes all this to a lock of its own, called PREFIX.tokens.lock.
+ * writes this to PREFIX.tokens.lock; sink_join() compares the command of parts.
  */
 enum lock_role {
     LOCK_TEXT, /* what the tokens were encoded from */

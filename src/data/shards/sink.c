@@ -15,6 +15,8 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "common/sha256.h"
+#include "common/sig.h"
+#include "data/shards/lock.h"
 
 /* The current shard of a subset. */
 struct sink_shard {
@@ -261,6 +263,127 @@ int sink_add(struct sink *s, int subset, const void *ids, size_t n,
             return -1;
     }
     return 0;
+}
+
+int sink_add_shard(struct sink *sink, int subset, const struct shard *s,
+                   int64_t at, int64_t n, struct err *e)
+{
+    int32_t id[SHARD_BLOCK];
+    uint16_t narrow[SHARD_BLOCK];
+
+    for (int64_t k; n > 0; at += k, n -= k) {
+        k = n < SHARD_BLOCK ? n : SHARD_BLOCK;
+        if (shard_copy(s, at, k, id, NULL, e) < 0)
+            return -1;
+        for (int64_t i = 0; i < k; i++)
+            narrow[i] = (uint16_t)id[i];
+        if (sink_add(sink, subset, s->width == 2 ? (void *)narrow : id,
+                     (size_t)k, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Copy a shard of a part, unless it differs from the lock. */
+static int join_shard(struct sink *sink, int subset, const char *path,
+                      const char *sha256, struct sink_state *m, struct err *e)
+{
+    AUTO(shard_close) struct shard s = { 0 };
+    char sum[SHA256_TEXT];
+    int64_t size;
+
+    if (sig_caught())
+        return err_set(e, ERR_STOPPED,
+                       "interrupted; the same command joins the parts again");
+    if (sha256_file(path, sum, &size, e) < 0 ||
+        shard_open(&s, path, sink->conf.width, e) < 0)
+        return -1;
+    if (strcmp(sum, sha256) != 0 || s.width != sink->conf.width)
+        return err_set(e, ERR_INPUT,
+                       "%s differs from its lock; encode this part again",
+                       path);
+    s.marked = true;
+    m->tokens += s.n;
+    return sink_add_shard(sink, subset, &s, 0, s.n, e);
+}
+
+/* Copy the shards of a part, or only see whether they are there, without m. */
+static int join_shards(struct sink *s, const char *prefix, const struct lock *l,
+                       struct sink_state *m, struct err *e)
+{
+    struct sink_conf c = s->conf;
+    size_t found = 0;
+
+    c.prefix = prefix;
+    for (int i = 0; i < SUBSETS; i++)
+        for (int64_t k = 0; c.subset[i]; k++, found++) {
+            AUTO_FREE char *path = sink_path(&c, i, k);
+            const struct lock_entry *was = lock_entry_of(l, path);
+
+            if (!was || (k > 0 && c.shard_tokens == 0))
+                break;
+            if (m && join_shard(s, i, path, was->sha256, m, e) < 0)
+                return -1;
+        }
+    return found == l->n
+               ? 0
+               : err_set(e, ERR_MISSING, "%s lists shards that do not exist",
+                         l->path);
+}
+
+static void add_dropped(int64_t *dropped, const char *lines)
+{
+    for (int i = 0; i < CLEAN_RULES; i++) {
+        AUTO_FREE char *begin = xasprintf("dropped %s ", clean_name[i]);
+        const char *at = strstr(lines, begin);
+        long long n;
+
+        if (at && sscanf(at, "dropped %*s %*s %lld", &n) == 1)
+            dropped[i] += n;
+    }
+}
+
+static int join_part(struct sink *s, const char *parts, const char *hash,
+                     long long number, long long *of, struct sink_state *m,
+                     struct err *e)
+{
+    AUTO_FREE char *prefix = xasprintf("%s%lld", parts, number);
+    AUTO_FREE char *path = xasprintf("%s.tokens.lock", prefix);
+    AUTO_FREE char *writing = xasprintf("%s.state.lock", prefix);
+    AUTO(lock_clear) struct lock l = { 0 };
+    long long i, all, documents, text;
+    char has[SHA256_TEXT];
+
+    if (lock_load(&l, path, e) < 0)
+        return -1;
+    if (sscanf(str_or_empty(l.command),
+               "gdata encode --part %lld/%lld of %64s: %lld documents, %lld",
+               &i, &all, has, &documents, &text) != 5 ||
+        i != number || (i > 1 && all != *of) || strcmp(has, hash) != 0 ||
+        path_exists(writing))
+        return err_set(e, ERR_INPUT,
+                       "%s: this is not part %lld of these files, encoded to "
+                       "its end with this tokenizer and these options",
+                       path, number);
+    *of = all;
+    if (m) {
+        m->documents += documents;
+        m->text += text;
+        add_dropped(m->dropped, l.clean.s);
+    }
+    return join_shards(s, prefix, &l, m, e);
+}
+
+int sink_join(struct sink *s, const char *parts, const char *hash,
+              struct sink_state *m, struct err *e)
+{
+    long long of = 1;
+    int ret = 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (long long i = 1; i <= of && ret == 0; i++)
+            ret = join_part(s, parts, hash, i, &of, pass ? m : NULL, e);
+    return ret;
 }
 
 bool sink_resumable(const struct sink *s)

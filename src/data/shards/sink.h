@@ -65,6 +65,15 @@ bool sink_resumable(const struct sink *);
 bool sink_due(const struct sink *); /* is it time to save the state? */
 int sink_save_state(struct sink *, const struct sink_state *, struct err *);
 
+/* Add n ids of a shard from number `at` on. */
+int sink_add_shard(struct sink *, int subset, const struct shard *, int64_t at,
+                   int64_t n, struct err *);
+/* Copy the shards of all parts, and add them to the state.  A part is called
+ * PARTS1 and so on, and all have the hash in their locks, which gdata encode
+ * wrote.  It is ERR_STOPPED after a signal, and cannot be resumed. */
+int sink_join(struct sink *, const char *parts, const char *hash,
+              struct sink_state *, struct err *);
+
 /* Finish the shards, and remove older ones with higher numbers. */
 int sink_close(struct sink *, struct err *);
 /* The n shards, after sink_close(). */
