@@ -84,17 +84,14 @@ static int alert_main(int argc, char **argv, struct err *e)
                                  .to_end = detach,
                                  .load = track_select_words,
                                  .arg = &words };
-    int ret = read_alerts(&list, e);
 
-    if (ret == 0)
-        warn_of_missing(&list, &words);
-    if (ret == 0 && detach && daemon(1, 0) < 0)
-        ret = err_sys(e, "cannot continue in the background");
-    if (ret == 0) {
-        sig_watch();
-        ret = alert_watch(&watch, e);
-    }
-    return ret;
+    if (read_alerts(&list, e) < 0)
+        return -1;
+    warn_of_missing(&list, &words);
+    if (detach && daemon(1, 0) < 0)
+        return err_sys(e, "cannot continue in the background");
+    sig_watch();
+    return alert_watch(&watch, e);
 }
 
 const struct cmd cmd_alert = {

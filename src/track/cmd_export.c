@@ -318,22 +318,19 @@ static int export_main(int argc, char **argv, struct err *e)
         [TAR] = export_tar,
     };
     AUTO(runs_free) struct runs runs = { 0 };
-    int ret;
 
     if (to < 0)
         return err_set(e, ERR_USAGE, "export needs a format; use --to");
-    ret = track_select(&runs, &selection, argc, argv, e);
-    if (ret == 0 && runs.n == 0)
-        ret = err_set(e, ERR_MISSING, "there are no runs to export in %s",
-                      track_store());
-    if (ret == 0 && (to == MLFLOW || to == TENSORBOARD) && !is_path(output))
-        ret = err_set(e, ERR_USAGE, "--to %s needs a folder; use --output",
-                      format_words[to]);
-    if (ret == 0) {
-        runs_warn_damage(&runs);
-        ret = formats[to](&runs, e);
-    }
-    return ret;
+    if (track_select(&runs, &selection, argc, argv, e) < 0)
+        return -1;
+    if (runs.n == 0)
+        return err_set(e, ERR_MISSING, "there are no runs to export in %s",
+                       track_store());
+    if ((to == MLFLOW || to == TENSORBOARD) && !is_path(output))
+        return err_set(e, ERR_USAGE, "--to %s needs a folder; use --output",
+                       format_words[to]);
+    runs_warn_damage(&runs);
+    return formats[to](&runs, e);
 }
 
 static void confine_export(void)

@@ -76,16 +76,15 @@ static int begin_run(struct stored_run *b, const struct run_conf *c,
     const char *sweep = getenv("GTRACK_SWEEP_PID");
     struct run_conf handed = { .parent = c->parent };
     AUTO(runs_free) struct runs one = { 0 };
-    int ret;
 
     if (!run_take_handed(&handed))
         return stored_run_create(b, c, e);
-    ret = track_select_one(&one, handed.resume, LOAD_NO_METRICS, e);
-    if (ret == 0)
-        ret = stored_run_open(b, one.run[0].folder, e);
-    if (ret == 0 && sweep)
+    if (track_select_one(&one, handed.resume, LOAD_NO_METRICS, e) < 0 ||
+        stored_run_open(b, one.run[0].folder, e) < 0)
+        return -1;
+    if (sweep)
         num_int(sweep, &b->keeper);
-    return ret;
+    return 0;
 }
 
 static int start_run(struct err *e)

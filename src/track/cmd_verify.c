@@ -136,14 +136,13 @@ static int check_signature(struct verify *v, const char *archive, struct err *e)
     AUTO_FREE char *file = xasprintf("%s" BUNDLE_SIGNATURE, archive);
     AUTO(buf_clear) struct buf manifest = BUF_INIT;
     struct err why = { 0 };
-    int ret = buf_read_unlinked(&manifest, path, BUNDLE_MANIFEST_MAX, e);
     bool passed;
 
-    if (ret == 0) {
-        passed = bundle_check_signature(file, signer, &manifest, &why) == 0;
-        add_check(v, "signature", file, passed, passed ? signer : why.text);
-    }
-    return ret;
+    if (buf_read_unlinked(&manifest, path, BUNDLE_MANIFEST_MAX, e) < 0)
+        return -1;
+    passed = bundle_check_signature(file, signer, &manifest, &why) == 0;
+    add_check(v, "signature", file, passed, passed ? signer : why.text);
+    return 0;
 }
 
 /* ---- reports ---------------------------------------------------------- */

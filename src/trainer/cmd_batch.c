@@ -248,24 +248,20 @@ static int show_batch(struct engine *eng, const struct run_info *run,
 {
     AUTO(clear_parts) struct parts p = { 0 };
     AUTO(certify_close) struct certify c = { 0 };
-    int ret = certify_open(&c, eng, run, wanted, e);
 
-    if (ret == 0 && wanted > eng->set->is.steps)
-        ret = err_set(e, ERR_USAGE, "%s has %" PRId64 " steps", run->name,
-                      eng->set->is.steps);
-    if (ret == 0)
-        ret = certify_advance(&c, wanted, e);
+    if (certify_open(&c, eng, run, wanted, e) < 0)
+        return -1;
+    if (wanted > eng->set->is.steps)
+        return err_set(e, ERR_USAGE, "%s has %" PRId64 " steps", run->name,
+                       eng->set->is.steps);
+    if (certify_advance(&c, wanted, e) < 0)
+        return -1;
     c.step.keep_losses = true;
-    if (ret == 0)
-        ret = step_compute(&c.step, eng, NULL, e);
-    if (ret == 0)
-        ret = list_parts(&p, eng, &c.step, e);
-    if (ret == 0) {
-        log_info("%s, step %" PRId64 ": loss %.4f", run->name, wanted,
-                 c.step.loss);
-        ret = print_parts(&p, e);
-    }
-    return ret;
+    if (step_compute(&c.step, eng, NULL, e) < 0 ||
+        list_parts(&p, eng, &c.step, e) < 0)
+        return -1;
+    log_info("%s, step %" PRId64 ": loss %.4f", run->name, wanted, c.step.loss);
+    return print_parts(&p, e);
 }
 
 /* ---- spikes ----------------------------------------------------------- */

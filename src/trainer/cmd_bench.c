@@ -90,30 +90,28 @@ static int time_steps(struct engine *eng, struct table *t, struct err *e)
     const double flops = gpt_flops_per_token(&eng->gpt) * tokens;
     const double peak = measure_large_product(&eng->dev, eng->gpt.graph.type);
     struct rusage usage;
-    int ret = 0;
 
-    for (int i = -warm; i < steps && ret == 0; i++) {
+    for (int i = -warm; i < steps; i++) {
         const double before = clock_mono();
 
-        ret = run_step(eng, i + warm, e);
+        if (run_step(eng, i + warm, e) < 0)
+            return -1;
         if (i >= 0)
             ms[i] = 1e3 * (clock_mono() - before);
     }
-    if (ret == 0) {
-        num_sort(ms, (size_t)steps);
-        getrusage(RUSAGE_SELF, &usage);
-        table_columns(t, "parameters", "ms/step", "least ms", "tokens/s",
-                      "GFLOP/s", "MFU", "peak memory", NULL);
-        table_int(t, eng->set->is.parameters);
-        table_real(t, ms[steps / 2]);
-        table_real(t, ms[0]);
-        table_real(t, 1e3 * tokens / ms[steps / 2]);
-        table_real(t, flops / ms[steps / 2] / 1e6);
-        table_real(t, peak > 0 ? 1e3 * flops / ms[steps / 2] / peak : 0);
-        table_bytes(t, eng->dev.memory.total ? (int64_t)eng->dev.memory.reserved
-                                             : (int64_t)usage.ru_maxrss * 1024);
-    }
-    return ret;
+    num_sort(ms, (size_t)steps);
+    getrusage(RUSAGE_SELF, &usage);
+    table_columns(t, "parameters", "ms/step", "least ms", "tokens/s", "GFLOP/s",
+                  "MFU", "peak memory", NULL);
+    table_int(t, eng->set->is.parameters);
+    table_real(t, ms[steps / 2]);
+    table_real(t, ms[0]);
+    table_real(t, 1e3 * tokens / ms[steps / 2]);
+    table_real(t, flops / ms[steps / 2] / 1e6);
+    table_real(t, peak > 0 ? 1e3 * flops / ms[steps / 2] / peak : 0);
+    table_bytes(t, eng->dev.memory.total ? (int64_t)eng->dev.memory.reserved
+                                         : (int64_t)usage.ru_maxrss * 1024);
+    return 0;
 }
 
 /* ---- what each thread does --------------------------------------------- */

@@ -102,18 +102,16 @@ static int read_weights(struct engine *eng, const char *path, struct err *e)
 {
     const size_t n = (size_t)eng->gpt.graph.count;
     AUTO_FREE float *weights = mem_alloc(n, sizeof *weights, "weights", e);
-    int ret;
 
     if (!weights)
         return -1;
     memset(weights, 0, n * sizeof *weights);
-    ret = readers[format].weights(eng, weights, path, e);
-    if (ret == 0) {
-        warn_nonfinite(&eng->gpt.graph, weights);
-        eng->dev.type->put(&eng->dev, eng->gpt.graph.weights.data, weights,
-                           n * sizeof *weights);
-    }
-    return ret;
+    if (readers[format].weights(eng, weights, path, e) < 0)
+        return -1;
+    warn_nonfinite(&eng->gpt.graph, weights);
+    eng->dev.type->put(&eng->dev, eng->gpt.graph.weights.data, weights,
+                       n * sizeof *weights);
+    return 0;
 }
 
 static int write_checkpoint(struct engine *eng, struct save_folder *to,
@@ -133,7 +131,6 @@ static int import_main(int argc, char **argv, struct err *e)
     AUTO(engine_close) struct engine eng = { 0 };
     AUTO(save_folder_abandon) struct save_folder to = { 0 };
     char n[NUM_TEXT];
-    int ret;
 
     if (argc < 1)
         return err_set(e, ERR_USAGE, "import needs the path of a model");
@@ -141,20 +138,16 @@ static int import_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
     if (!output)
         return err_set(e, ERR_USAGE, "use --output FOLDER to name the output");
-    if (save_folder_open(&to, output, e) < 0)
+    if (save_folder_open(&to, output, e) < 0 ||
+        load_settings(&s, argv[0], e) < 0 ||
+        engine_open(&eng, &s, ENGINE_INFER, e) < 0 ||
+        read_weights(&eng, argv[0], e) < 0)
         return -1;
-    ret = load_settings(&s, argv[0], e);
-    if (ret == 0)
-        ret = engine_open(&eng, &s, ENGINE_INFER, e);
-    if (ret == 0)
-        ret = read_weights(&eng, argv[0], e);
     s.train.precision = PRECISION_AUTO; /* whoever trains it chooses */
-    if (ret == 0)
-        ret = write_checkpoint(&eng, &to, e);
-    if (ret == 0)
-        log_info("wrote %s: %s parameters", output,
-                 num_comma(n, s.is.parameters));
-    return ret;
+    if (write_checkpoint(&eng, &to, e) < 0)
+        return -1;
+    log_info("wrote %s: %s parameters", output, num_comma(n, s.is.parameters));
+    return 0;
 }
 
 const struct cmd cmd_import = {

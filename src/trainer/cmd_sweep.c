@@ -61,22 +61,19 @@ static int check_cells(struct sweep_run *s, size_t from, struct err *e)
     const struct sweep *w = &s->sweep;
     const int ranks = (int)(w->gpus > w->ranks ? w->gpus : w->ranks);
     AUTO(engine_check_clear) struct engine_check seen = { 0 };
-    int ret = 0;
 
-    for (size_t c = from; ret == 0 && c < w->n_cells; c++) {
+    for (size_t c = from; c < w->n_cells; c++) {
         AUTO(settings_clear) struct settings set = { 0 };
 
-        ret = sweep_cells_load(w, c, &set, e);
-        if (ret == 0)
-            ret = check_ranks(w, &set, e);
-        if (ret == 0)
-            ret = engine_check(&seen, &set, ranks > 1 ? ranks : 1, e);
-        if (ret == 0)
-            ret = check_metric(s, &set, e);
-        if (ret == 0 && set.is.steps > s->most_steps)
+        if (sweep_cells_load(w, c, &set, e) < 0 ||
+            check_ranks(w, &set, e) < 0 ||
+            engine_check(&seen, &set, ranks > 1 ? ranks : 1, e) < 0 ||
+            check_metric(s, &set, e) < 0)
+            return -1;
+        if (set.is.steps > s->most_steps)
             s->most_steps = set.is.steps;
     }
-    return ret;
+    return 0;
 }
 
 /* ---- the folder -------------------------------------------------------- */
@@ -86,13 +83,11 @@ static int write_cell(struct sweep_run *s, size_t cell, struct err *e)
     AUTO(settings_clear) struct settings set = { 0 };
     AUTO(buf_clear) struct buf text = BUF_INIT;
     AUTO_FREE char *path = sweep_run_cell_path(s, cell, ".ini");
-    int ret = sweep_cells_load(&s->sweep, cell, &set, e);
 
-    if (ret == 0) {
-        conf_dump(&set.conf, &text);
-        ret = save_text(path, text.s, e);
-    }
-    return ret;
+    if (sweep_cells_load(&s->sweep, cell, &set, e) < 0)
+        return -1;
+    conf_dump(&set.conf, &text);
+    return save_text(path, text.s, e);
 }
 
 /* ---- the cells for the sweep -------------------------------------------- */
@@ -100,15 +95,13 @@ static int write_cell(struct sweep_run *s, size_t cell, struct err *e)
 static int open_cells(struct sweep_run *s, struct err *e)
 {
     AUTO(settings_clear) struct settings set = { 0 };
-    int ret = sweep_cells_load(&s->sweep, 0, &set, e);
 
-    if (ret == 0)
-        ret = check_ranks(&s->sweep, &set, e);
-    if (ret == 0) {
-        s->root = xstrdup(set.run.root);
-        s->experiment = xstrdup(set.run.experiment);
-    }
-    return ret;
+    if (sweep_cells_load(&s->sweep, 0, &set, e) < 0 ||
+        check_ranks(&s->sweep, &set, e) < 0)
+        return -1;
+    s->root = xstrdup(set.run.root);
+    s->experiment = xstrdup(set.run.experiment);
+    return 0;
 }
 
 /* The command that trains one cell. */

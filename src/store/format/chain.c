@@ -64,15 +64,14 @@ static int add_file(struct buf *out, const char *path, const char *key,
 {
     AUTO(buf_clear) struct buf b = BUF_INIT;
     char sum[SHA256_TEXT];
-    int ret = buf_read_unlinked(&b, path, METRIC_MAX, e);
+    size_t n;
 
-    if (ret == 0) {
-        const size_t n = *key == '/' ? b.len : whole_lines(&b);
-
-        sha256_of(b.s, n, sum);
-        buf_printf(out, "%s %zu %s\n", sum, n, key);
-    }
-    return ret;
+    if (buf_read_unlinked(&b, path, METRIC_MAX, e) < 0)
+        return -1;
+    n = *key == '/' ? b.len : whole_lines(&b);
+    sha256_of(b.s, n, sum);
+    buf_printf(out, "%s %zu %s\n", sum, n, key);
+    return 0;
 }
 
 /* Is it a tag that training writes once?  Others are free to be changed. */
@@ -129,21 +128,17 @@ int chain_add(struct buf *text, const char *run, int64_t step,
 {
     AUTO(buf_clear) struct buf lines = BUF_INIT;
     char before[SHA256_TEXT] = "";
-    int ret;
 
     find_last_head(text, before);
     buf_printf(&lines, "step %" PRId64 " %s\n", step, weights);
-    ret = add_files(&lines, text, run, METRIC, e);
-    if (ret == 0)
-        ret = add_files(&lines, text, run, PARAM, e);
-    if (ret == 0)
-        ret = add_files(&lines, text, run, TAG, e);
-    if (ret == 0) {
-        hash_link(before, lines.s, lines.len, head);
-        buf_add(text, lines.s, lines.len);
-        buf_printf(text, "%s%s\n", head_word, head);
-    }
-    return ret;
+    if (add_files(&lines, text, run, METRIC, e) < 0 ||
+        add_files(&lines, text, run, PARAM, e) < 0 ||
+        add_files(&lines, text, run, TAG, e) < 0)
+        return -1;
+    hash_link(before, lines.s, lines.len, head);
+    buf_add(text, lines.s, lines.len);
+    buf_printf(text, "%s%s\n", head_word, head);
+    return 0;
 }
 
 /* ---- checking --------------------------------------------------------- */

@@ -142,18 +142,17 @@ int meta_change(const char *run, meta_change_fn *fn, const void *arg,
 {
     AUTO(arena_clear) struct arena mem = { 0 };
     struct meta m;
-    int ret = meta_load(&m, &mem, run, PATH_NO_LINKS, e);
 
-    if (ret == 0 && m.damage)
-        ret = err_set(e, ERR_INPUT, "run %s: %s; gtrack fsck --repair may help",
-                      m.name ? m.name : m.id, m.damage);
-    if (ret == 0) {
-        if (fn)
-            fn(&m, arg);
-        meta_place(&m, &mem, run);
-        ret = meta_save(&m, run, true, e);
-    }
-    return ret;
+    if (meta_load(&m, &mem, run, PATH_NO_LINKS, e) < 0)
+        return -1;
+    if (m.damage)
+        return err_set(e, ERR_INPUT,
+                       "run %s: %s; gtrack fsck --repair may help",
+                       m.name ? m.name : m.id, m.damage);
+    if (fn)
+        fn(&m, arg);
+    meta_place(&m, &mem, run);
+    return meta_save(&m, run, true, e);
 }
 
 /* ---- datasets ----------------------------------------------------------- */

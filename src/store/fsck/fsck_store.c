@@ -261,16 +261,13 @@ static int repair(const char *root, struct experiments *all, size_t i,
 {
     struct experiment *x = &all->item[i];
     AUTO(runs_free) struct runs runs = { 0 };
-    int ret;
 
     if (is_taken(all, i, x->name))
         x->name = arena_printf(&all->mem, "%s (%s)", x->name, x->id);
-    ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
-    if (ret == 0) {
-        date(x, &runs);
-        ret = edit_experiment_repair(x, e);
-    }
-    return ret;
+    if (runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e) < 0)
+        return -1;
+    date(x, &runs);
+    return edit_experiment_repair(x, e);
 }
 
 static int check_experiments(const struct check *c, struct err *e)

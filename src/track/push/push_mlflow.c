@@ -148,14 +148,12 @@ static int create_run(struct mlflow *p, struct err *e)
         push_text(p->run->name), "start_time", (json_int_t)p->run->start_ms,
         "tags", "key", "gtrack.run_id", "value", p->run->id, "key",
         "mlflow.runName", "value", push_text(p->run->name));
-    int ret = mlflow_post(p, "runs/create", request, &reply, e);
 
-    if (ret == 0) {
-        set_run(p, json_object_get(reply, "run"));
-        if (!p->id)
-            ret = err_set(e, ERR_REMOTE, "the server did not create the run");
-    }
-    return ret;
+    if (mlflow_post(p, "runs/create", request, &reply, e) < 0)
+        return -1;
+    set_run(p, json_object_get(reply, "run"));
+    return p->id ? 0
+                 : err_set(e, ERR_REMOTE, "the server did not create the run");
 }
 
 /* A run that was created although no reply came is found by its tag. */

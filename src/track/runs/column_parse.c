@@ -320,13 +320,12 @@ int columns_sort(struct runs *runs, const char *text, const char *by,
 {
     AUTO(columns_clear) struct columns c = { 0 }, keys = { 0 };
     bool down[MAX_COLUMNS] = { false };
-    int ret = parse_sort(&c, down, text, runs, e);
 
-    if (ret == 0 && by)
-        ret = columns_parse(&keys, by, runs, e);
-    if (ret == 0)
-        sort_rows(runs, &c, down, &keys);
-    return ret;
+    if (parse_sort(&c, down, text, runs, e) < 0 ||
+        (by && columns_parse(&keys, by, runs, e) < 0))
+        return -1;
+    sort_rows(runs, &c, down, &keys);
+    return 0;
 }
 
 void columns_add_sorted(struct columns *c, const char *text,

@@ -316,19 +316,16 @@ static int write_meta(const struct run_info *r, const char *folder,
     AUTO(arena_clear) struct arena mem = { 0 };
     AUTO_FREE char *uri = store_uri(arena_printf(&mem, "%s/artifacts", place));
     struct meta m;
-    int ret = meta_load(&m, &mem, r->folder, r->links, e);
 
-    if (ret == 0)
-        ret = new_run_folders(folder, e);
-    if (ret == 0) {
-        m.id = r->id;
-        m.experiment_id = experiment;
-        m.artifact_uri = uri;
-        if (!m.name)
-            m.name = r->name;
-        ret = meta_save(&m, folder, false, e);
-    }
-    return ret;
+    if (meta_load(&m, &mem, r->folder, r->links, e) < 0 ||
+        new_run_folders(folder, e) < 0)
+        return -1;
+    m.id = r->id;
+    m.experiment_id = experiment;
+    m.artifact_uri = uri;
+    if (!m.name)
+        m.name = r->name;
+    return meta_save(&m, folder, false, e);
 }
 
 static int copy_run(const struct run_info *r, const char *to_root,

@@ -110,16 +110,12 @@ int convert_write_llmc(const struct engine *eng, const float *weights,
     struct llmc_file f = { .weights = (float *)(uintptr_t)weights,
                            .version = version };
     AUTO(save_abandon) struct save s = { 0 };
-    int ret = -1;
 
-    if (save_open(&s, path, e) == 0) {
-        f.fp = s.fp;
-        fwrite(head, sizeof head, 1, s.fp);
-        ret = walk_params(eng, write_param, &f, e);
-        if (ret == 0)
-            ret = save_commit(&s, e);
-    }
-    return ret;
+    if (save_open(&s, path, e) < 0)
+        return -1;
+    f.fp = s.fp;
+    fwrite(head, sizeof head, 1, s.fp);
+    return walk_params(eng, write_param, &f, e) < 0 ? -1 : save_commit(&s, e);
 }
 
 static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)

@@ -107,35 +107,31 @@ static int open_models(struct comparison *c, const struct settings *all,
 {
     const struct graph_conf how = { .training = true, .fuse = true };
     AUTO_FREE struct settings *s = xmalloc(sizeof *s);
-    int ret = 0;
 
     *s = *all; /* the texts still belong to `all` */
     s->model.layers = 1;
     if (s->model.context > CONTEXT)
         s->model.context = CONTEXT;
     s->model.context = (s->model.context + 1) / 2;
-    for (int i = 0; i < 2 && ret == 0; i++) {
+    for (int i = 0; i < 2; i++) {
         struct graph *g = &c->model[i].graph;
 
         gpt_build(&c->model[i], s, SEQUENCES);
-        ret = graph_memory_alloc(g, i ? c->dev : &c->cpu, &how, e);
+        if (graph_memory_alloc(g, i ? c->dev : &c->cpu, &how, e) < 0)
+            return -1;
         g->first_micro = true;
         g->seed = SEED;
         g->head_scale = 1.0f; /* no gradient is too small for fp16 */
     }
-    if (ret == 0) {
-        c->host = mem_alloc(largest_tensor(&c->model[0].graph), 1,
-                            "the check of the device", e);
-        ret = c->host ? 0 : -1;
-    }
-    if (ret == 0) {
-        draw_weights(c);
-        draw_tokens(c, s);
-        copy_region(c, &c->model[1].graph.weights, &c->model[0].graph.weights);
-        copy_region(c, &c->model[1].graph.copies, &c->model[0].graph.copies);
-        ret = dev_sync(c->dev, e);
-    }
-    return ret;
+    c->host = mem_alloc(largest_tensor(&c->model[0].graph), 1,
+                        "the check of the device", e);
+    if (!c->host)
+        return -1;
+    draw_weights(c);
+    draw_tokens(c, s);
+    copy_region(c, &c->model[1].graph.weights, &c->model[0].graph.weights);
+    copy_region(c, &c->model[1].graph.copies, &c->model[0].graph.copies);
+    return dev_sync(c->dev, e);
 }
 
 /* ---- one tensor ------------------------------------------------------- */
@@ -288,20 +284,16 @@ static int step_weights(struct graph *g, const struct settings *s, double *norm,
                         struct err *e)
 {
     AUTO(optim_close) struct optim o = { .conf = NULL };
-    int ret;
 
     optim_lay_out(&o, &s->optim, g);
-    ret = optim_open(&o, e);
-    if (ret == 0) {
-        optim_measure(&o);
-        ret = dev_sync(g->dev, e);
-    }
-    if (ret == 0) {
-        *norm = optim_norm(&o, 1);
-        optim_step(&o, 0.01, 1);
-        ret = dev_sync(g->dev, e);
-    }
-    return ret;
+    if (optim_open(&o, e) < 0)
+        return -1;
+    optim_measure(&o);
+    if (dev_sync(g->dev, e) < 0)
+        return -1;
+    *norm = optim_norm(&o, 1);
+    optim_step(&o, 0.01, 1);
+    return dev_sync(g->dev, e);
 }
 
 static struct tensor weights_of(const struct graph *g, int i)

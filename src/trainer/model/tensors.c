@@ -76,20 +76,17 @@ int tensors_write(const char *path, const struct tensors_array *a, int n,
     AUTO(buf_clear) struct buf header = BUF_INIT;
     AUTO(save_abandon) struct save s = { 0 };
     unsigned char length[8];
-    int ret;
 
     make_header(&header, a, n);
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)header.len >> (8 * i));
-    ret = save_open_here(&s, path, e);
-    if (ret == 0) {
-        fwrite(length, 1, sizeof length, s.fp);
-        fwrite(header.s, 1, header.len, s.fp);
-        for (int i = 0; i < n; i++)
-            fwrite(a[i].data, 1, a[i].bytes, s.fp);
-        ret = save_commit(&s, e);
-    }
-    return ret;
+    if (save_open_here(&s, path, e) < 0)
+        return -1;
+    fwrite(length, 1, sizeof length, s.fp);
+    fwrite(header.s, 1, header.len, s.fp);
+    for (int i = 0; i < n; i++)
+        fwrite(a[i].data, 1, a[i].bytes, s.fp);
+    return save_commit(&s, e);
 }
 
 /* ---- reading --------------------------------------------------------- */
