@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -465,6 +466,7 @@ int program_main(const struct program *p, int argc, char **argv)
     given = xcalloc((size_t)argc + 1, sizeof *given);
     memcpy(given, argv, (size_t)argc * sizeof *given);
     sig_ignore_writes();
+    prctl(PR_SET_NAME, p->name); /* a rank runs /proc/self/exe */
     set_level(p);
     if (check_stack(&e) == 0 && find_and_run(p, argc, argv, &e) == 0)
         finish_output(&e);

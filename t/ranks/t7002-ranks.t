@@ -263,6 +263,7 @@ is "$bad" "" "a missing checkpoint is reported once"
 
 # a rank that is killed is named, within 5 seconds
 start_endless killed "$gtrain" --ranks 3
+is "$(cat "/proc/$victim/comm")" gtrain "a rank has the program's name in ps and top"
 before=$(date +%s)
 kill -9 "$victim"
 expect_end 6
