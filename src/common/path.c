@@ -386,6 +386,18 @@ int path_open(const char *path, enum path_links links, struct err *e)
     return open_at(AT_FDCWD, path, path, links, e);
 }
 
+void path_close(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+void path_fclose(FILE **fp)
+{
+    if (*fp)
+        fclose(*fp);
+}
+
 int path_map(void **map, struct stat *st, int fd, const char *path,
              struct err *e)
 {

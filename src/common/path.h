@@ -33,6 +33,9 @@ enum path_links { PATH_NO_LINKS, PATH_FOLLOW_LINKS };
  * reading it may block for ever; so is a file that is a link itself, unless
  * links are followed.  A missing file is ERR_MISSING. */
 int path_open(const char *path, enum path_links, struct err *);
+/* For AUTO(): close a file, unless opening it failed. */
+void path_close(const int *fd);
+void path_fclose(FILE **fp);
 /* Map a file that one of these functions has opened, and close it; -1 for the
  * descriptor passes its error on.  The map of an empty file is NULL. */
 struct stat;

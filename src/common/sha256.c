@@ -237,11 +237,11 @@ bool sha256_is_text(const char *s)
 int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
                 struct err *e)
 {
-    FILE *fp = fopen(path, "rbe");
+    AUTO(path_fclose) FILE *fp = fopen(path, "rbe");
     struct sha256 h;
     char buf[1 << 16];
     size_t got;
-    int ret = 0;
+    int ret;
 
     if (!fp)
         return err_open(e, "cannot read %s", path);
@@ -254,7 +254,6 @@ int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
     }
     if (ferror(fp))
         ret = err_sys(e, "cannot read %s", path);
-    fclose(fp);
     sha256_text(&h, out);
     return ret;
 }

@@ -189,7 +189,7 @@ static int too_late(const char *name, const struct spawn *s, struct err *e)
 static int await_end(pid_t pid, const char *name, const struct spawn *s,
                      double end, struct err *e)
 {
-    const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    AUTO(path_close) const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd p = { fd, POLLIN, 0 };
     int ret = 0, n;
 
@@ -201,8 +201,6 @@ static int await_end(pid_t pid, const char *name, const struct spawn *s,
         else if (n < 0 && errno != EINTR)
             break;
     }
-    if (fd >= 0)
-        close(fd);
     return ret;
 }
 

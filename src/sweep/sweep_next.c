@@ -243,12 +243,11 @@ static int claim(const struct sweep_next *n, size_t cell, struct err *e)
 {
     AUTO_FREE char *path = claim_path(n, cell, n->run->sweep.cell[cell].tried);
     int ret = path_make_parent(path, e);
+    AUTO(path_close)
     const int fd =
         ret < 0 ? -1 : open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
-    if (fd >= 0)
-        close(fd);
-    else if (ret == 0 && errno != EEXIST)
+    if (fd < 0 && ret == 0 && errno != EEXIST)
         ret = err_sys(e, "cannot create %s", path);
     return ret < 0 ? -1 : fd >= 0;
 }

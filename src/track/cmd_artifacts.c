@@ -35,27 +35,17 @@ static int print_file(const struct run_info *r, const char *name, struct err *e)
 {
     AUTO_FREE char *path = path_join(r->artifacts, name);
     const int fd = path_open_inside(path, run_info_inside(r), e);
-    int ret = -1;
+    AUTO(path_fclose) FILE *fp = fd < 0 ? NULL : fdopen(fd, "r");
 
-    if (fd >= 0) {
-        FILE *fp = fdopen(fd, "r");
-
-        ret = pager_file(fp, path, e);
-        fclose(fp);
-    }
-    return ret;
+    return fp ? pager_file(fp, path, e) : -1;
 }
 
 static int copy_content(FILE *to, const char *name, struct err *e)
 {
-    FILE *from = fopen(name, "re");
-    int ret;
+    AUTO(path_fclose) FILE *from = fopen(name, "re");
 
-    if (!from)
-        return err_open(e, "cannot read %s", name);
-    ret = copy_stream(from, name, to, e);
-    fclose(from);
-    return ret;
+    return from ? copy_stream(from, name, to, e)
+                : err_open(e, "cannot read %s", name);
 }
 
 static int add_file(const struct run_info *r, const char *file, struct err *e)

@@ -114,7 +114,7 @@ static int add_text(struct bundle *b, const char *name, const struct buf *text,
 static int add_open_file(struct bundle *b, int fd, const char *path,
                          const char *name, struct err *e)
 {
-    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+    AUTO(path_fclose) FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
     struct sha256 h;
     struct stat st;
     int ret = in ? 0 : -1;
@@ -130,8 +130,6 @@ static int add_open_file(struct bundle *b, int fd, const char *path,
                   : err_set(e, ERR_INPUT, "%s changed while it was read", path);
     if (ret == 0)
         end_file(b, name, (int64_t)st.st_size, &h);
-    if (in)
-        fclose(in);
     return ret;
 }
 

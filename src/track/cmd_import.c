@@ -99,7 +99,7 @@ static int recognize_line(const char *line)
 /* The format of a log, from one of its first lines; -1 if it is unknown. */
 static int recognize_log(const char *path, struct err *e)
 {
-    FILE *fp = fopen(path, "re");
+    AUTO(path_fclose) FILE *fp = fopen(path, "re");
     char line[4096];
     int found = -1;
 
@@ -110,8 +110,6 @@ static int recognize_log(const char *path, struct err *e)
     }
     if (!fp || ferror(fp))
         err_sys(e, "cannot read %s", path);
-    if (fp)
-        fclose(fp);
     return found;
 }
 

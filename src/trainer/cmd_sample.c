@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
+#include "common/path.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/sampler.h"
 
@@ -84,11 +85,10 @@ static void add_prompt(struct prompts *p, const char *text)
 /* Empty lines are not prompts. */
 static int read_prompts(struct prompts *p, const char *path, struct err *e)
 {
-    FILE *fp = fopen(path, "re");
+    AUTO(path_fclose) FILE *fp = fopen(path, "re");
     AUTO_FREE char *line = NULL;
     size_t room = 0;
     ssize_t n;
-    int ret = 0;
 
     if (!fp)
         return err_open(e, "cannot open %s", path);
@@ -99,11 +99,8 @@ static int read_prompts(struct prompts *p, const char *path, struct err *e)
             add_prompt(p, line);
     }
     if (ferror(fp))
-        ret = err_sys(e, "cannot read %s", path);
-    else if (!p->n)
-        ret = err_set(e, ERR_INPUT, "%s contains no prompts", path);
-    fclose(fp);
-    return ret;
+        return err_sys(e, "cannot read %s", path);
+    return p->n ? 0 : err_set(e, ERR_INPUT, "%s contains no prompts", path);
 }
 
 static int open_prompts(struct prompts *p, const struct engine *eng,

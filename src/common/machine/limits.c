@@ -25,12 +25,10 @@ static FILE *open_below(const char *root, const char *path)
 const char *limits_line(char *room, size_t size, const char *root,
                         const char *path)
 {
-    FILE *fp = open_below(root, path);
+    AUTO(path_fclose) FILE *fp = open_below(root, path);
 
     if (!fp || !fgets(room, (int)size, fp))
         room[0] = '\0';
-    if (fp)
-        fclose(fp);
     room[strcspn(room, "\n")] = '\0';
     return room;
 }
@@ -119,7 +117,7 @@ static bool has_word(const char *list, const char *word)
  * controllers. */
 static void lower(struct least *l)
 {
-    FILE *fp = open_below(l->root, "/proc/self/cgroup");
+    AUTO(path_fclose) FILE *fp = open_below(l->root, "/proc/self/cgroup");
     char line[512];
 
     while (fp && fgets(line, sizeof line, fp)) {
@@ -136,8 +134,6 @@ static void lower(struct least *l)
         if (!*list || has_word(list, l->of->controller))
             lower_by_groups(l, *list, group);
     }
-    if (fp)
-        fclose(fp);
 }
 
 /* ---- all of it ---------------------------------------------------------- */
@@ -184,7 +180,7 @@ void usage_memory(double *resident, double *reserved)
 {
     const double page = (double)sysconf(_SC_PAGESIZE);
     long rss, data;
-    FILE *fp = fopen("/proc/self/statm", "re");
+    AUTO(path_fclose) FILE *fp = fopen("/proc/self/statm", "re");
 
     *resident = *reserved = (double)NAN;
     if (!fp)
@@ -193,7 +189,6 @@ void usage_memory(double *resident, double *reserved)
         *resident = (double)rss * page;
         *reserved = (double)data * page;
     }
-    fclose(fp);
 }
 
 static double to_seconds(const struct timeval *t)
@@ -212,15 +207,13 @@ double usage_cpu_seconds(void)
 void usage_disk(double *read, double *written)
 {
     char line[128];
-    FILE *fp = fopen("/proc/self/io", "re");
+    AUTO(path_fclose) FILE *fp = fopen("/proc/self/io", "re");
 
     *read = *written = (double)NAN;
     while (fp && fgets(line, sizeof line, fp)) {
         sscanf(line, "read_bytes: %lf", read);
         sscanf(line, "write_bytes: %lf", written);
     }
-    if (fp)
-        fclose(fp);
 }
 
 /* A library's name is a link to a file with the version in its name.  Those of

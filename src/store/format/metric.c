@@ -399,13 +399,10 @@ static int open_file(const char *path, int *fd, int64_t *size, struct err *e)
 
 int metric_repair(const char *path, int64_t *size, struct err *e)
 {
-    int fd, ret;
+    AUTO(path_close) int fd = -1;
 
     *size = 0;
-    ret = open_file(path, &fd, size, e);
-    if (fd >= 0)
-        close(fd);
-    return ret;
+    return open_file(path, &fd, size, e);
 }
 
 int metric_append(const char *path, const char *temp,

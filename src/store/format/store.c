@@ -418,10 +418,9 @@ static int64_t highest_run(const char *root)
 
 static int claim(const char *path)
 {
+    AUTO(path_close)
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
-    if (fd >= 0)
-        close(fd);
     return fd < 0 ? -1 : 0;
 }
 
@@ -468,13 +467,12 @@ int store_next_colour(const char *root)
             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     };
     AUTO_FREE char *path = store_names_file(root, "colours", ERR_IGNORED);
+    AUTO(path_close)
     const int fd = path ? open(path, HOW, 0666) : -1; /* of a pipe: -1 */
     off_t end = 0;
 
     if (fd >= 0 && write(fd, "\n", 1) == 1)
         end = lseek(fd, 0, SEEK_CUR);
-    if (fd >= 0)
-        close(fd);
     return end > 0 ? (int)((end - 1) % STORE_COLOURS) + 1 : 0;
 }
 

@@ -70,11 +70,10 @@ static int keep_points(const char *path, const char *run, struct err *e)
 {
     AUTO_FREE char *line = NULL;
     const int fd = path_open_below(run, path, PATH_NO_LINKS, e);
-    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
+    AUTO(path_fclose) FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
     AUTO(buf_clear) struct buf good = BUF_INIT;
     size_t room = 0;
     ssize_t n;
-    int ret = -1;
 
     if (!in)
         return -1;
@@ -85,14 +84,10 @@ static int keep_points(const char *path, const char *run, struct err *e)
             buf_add(&good, line, (size_t)n);
     }
     if (ferror(in))
-        err_sys(e, "cannot read %s", path);
-    else if (good.len == 0)
-        ret = store_remove_below(run, path, false, e);
-    else
-        ret =
-            store_write_below(run, path, fsck_temp, good.s, good.len, true, e);
-    fclose(in);
-    return ret;
+        return err_sys(e, "cannot read %s", path);
+    if (good.len == 0)
+        return store_remove_below(run, path, false, e);
+    return store_write_below(run, path, fsck_temp, good.s, good.len, true, e);
 }
 
 static int check_metric(struct check *c, const char *path, const char *file,

@@ -56,7 +56,7 @@ struct monitor {
 static void read_network(double *received, double *sent)
 {
     char line[512], name[64];
-    FILE *fp = fopen("/proc/net/dev", "re");
+    AUTO(path_fclose) FILE *fp = fopen("/proc/net/dev", "re");
     double in, out;
 
     *received = *sent = fp ? 0 : (double)NAN;
@@ -68,8 +68,6 @@ static void read_network(double *received, double *sent)
         *received += in;
         *sent += out;
     }
-    if (fp)
-        fclose(fp);
 }
 
 static void record_value(const struct monitor *m, int gpu, const char *name,

@@ -191,12 +191,11 @@ static bool hash_bytes(const struct outlined *o, const struct block *b,
                        uint64_t *hash)
 {
     char bytes[WIDE];
+    AUTO(path_close)
     const int fd = path_open(o->path, o->run->links, ERR_IGNORED);
     const ssize_t got =
         fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, b->place * WIDE);
 
-    if (fd >= 0)
-        close(fd);
     *hash = got == WIDE ? hash128(bytes, sizeof bytes, 0).hi : 0;
     return got == WIDE;
 }

@@ -11,6 +11,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/path.h"
 #include "store/format/store.h"
 
 typedef int line_fn(struct import_run *, char *line, int64_t ms, void *arg,
@@ -20,7 +21,7 @@ typedef int line_fn(struct import_run *, char *line, int64_t ms, void *arg,
 static int read_lines(struct import_run *in, const char *path, line_fn *fn,
                       void *arg, struct err *e)
 {
-    FILE *fp = fopen(path, "re");
+    AUTO(path_fclose) FILE *fp = fopen(path, "re");
     const int64_t ms = import_mtime(path);
     AUTO_FREE char *line = NULL;
     size_t room = 0;
@@ -35,11 +36,8 @@ static int read_lines(struct import_run *in, const char *path, line_fn *fn,
         ret = fn(in, line, ms, arg, e);
     }
     if (ret < 0)
-        err_wrap(e, "%s:%ld", path, number);
-    else if (ferror(fp))
-        ret = err_sys(e, "cannot read %s", path);
-    fclose(fp);
-    return ret;
+        return err_wrap(e, "%s:%ld", path, number);
+    return ferror(fp) ? err_sys(e, "cannot read %s", path) : ret;
 }
 
 static int import_lines(struct import *import, line_fn *fn, struct err *e)

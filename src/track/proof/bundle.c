@@ -170,10 +170,10 @@ int bundle_unpack(struct bundle_unpacked *u, const char *path,
                   const char *folder, struct err *e)
 {
     const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
-    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+    AUTO(path_fclose) FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
     AUTO(buf_clear) struct buf found = BUF_INIT;
     char last[TAR_NAME] = "";
-    int ret = in ? 0 : -1;
+    int ret;
 
     *u = (struct bundle_unpacked){ 0 };
     if (!in)
@@ -183,7 +183,6 @@ int bundle_unpack(struct bundle_unpacked *u, const char *path,
         ret = err_set(e, ERR_INPUT, "its last file is not MANIFEST");
     if (ret == 0)
         ret = compare_manifest(folder, &found, e);
-    fclose(in);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
 }
 

@@ -251,12 +251,12 @@ static int read_console(struct wandb_rows *rows, const struct run_info *r,
                         const char *path, struct err *e)
 {
     const int fd = path_open_inside(path, run_info_inside(r), e);
-    FILE *fp = fd < 0 ? NULL : fdopen(fd, "r");
+    AUTO(path_fclose) FILE *fp = fd < 0 ? NULL : fdopen(fd, "r");
     const time_t secs = (time_t)(r->start_ms / 1000);
-    char stamp[40], *line = NULL;
+    AUTO_FREE char *line = NULL;
+    char stamp[40];
     size_t room = 0;
     struct tm tm;
-    int ret = 0;
     ssize_t n;
 
     if (!fp)
@@ -274,11 +274,7 @@ static int read_console(struct wandb_rows *rows, const struct run_info *r,
         buf_str(&rows->text, line);
         end_line(rows);
     }
-    if (ferror(fp))
-        ret = err_sys(e, "cannot read %s", path);
-    free(line);
-    fclose(fp);
-    return ret;
+    return ferror(fp) ? err_sys(e, "cannot read %s", path) : 0;
 }
 
 void wandb_rows_summary(struct buf *b, const struct run_info *r,

@@ -54,6 +54,7 @@ int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
 {
     const struct run_info *r = site_run(s, q, "id", e);
     AUTO_FREE char *path = r ? run_facts_output(r) : NULL;
+    AUTO(path_close)
     const int fd = path ? path_open_inside(path, run_info_inside(r), e) : -1;
     struct stat st = { 0 };
     const bool is_lost = path && fd < 0;
@@ -64,16 +65,12 @@ int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
     if (!r || is_lost)
         return -1;
     if (fd >= 0 &&
-        (fstat(fd, &st) < 0 || first_byte(q, st.st_size, &from, e) < 0)) {
-        close(fd);
+        (fstat(fd, &st) < 0 || first_byte(q, st.st_size, &from, e) < 0))
         return -1;
-    }
     if (fd >= 0)
         write_log(&a->out, fd, from, st.st_size);
     else
         emit_text(&a->out, "text", ""), emit_int(&a->out, "next", 0);
-    if (fd >= 0)
-        close(fd);
     return 0;
 }
 

@@ -89,13 +89,10 @@ static int listen_tcp(int *port, struct err *e)
 /* Does a server still use the socket? */
 static bool is_used(const struct sockaddr_un *a)
 {
+    AUTO(path_close)
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool used =
-        fd >= 0 && connect(fd, (const struct sockaddr *)a, sizeof *a) == 0;
 
-    if (fd >= 0)
-        close(fd);
-    return used;
+    return fd >= 0 && connect(fd, (const struct sockaddr *)a, sizeof *a) == 0;
 }
 
 /* A socket that only its owner can use.  The file of a server that has ended is

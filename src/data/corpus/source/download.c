@@ -28,11 +28,10 @@ bool download_any(char *const *path, int n)
 static int read_local(const struct http_call *call, struct http_reply *reply,
                       struct err *e)
 {
-    const int fd = path_open(call->url, PATH_FOLLOW_LINKS, e);
+    AUTO(path_close) const int fd = path_open(call->url, PATH_FOLLOW_LINKS, e);
     AUTO_FREE char *buf = xmalloc(1 << 18);
     struct stat st;
     ssize_t got;
-    int ret = 0;
 
     if (fd < 0)
         return -1;
@@ -42,11 +41,10 @@ static int read_local(const struct http_call *call, struct http_reply *reply,
         if (!call->sink(call->arg, buf, (size_t)got))
             break;
     if (got < 0)
-        ret = err_sys(e, "cannot read %s", call->url);
-    else if (sig_caught())
-        ret = err_set(e, ERR_INTERRUPTED, "%s: interrupted", call->url);
-    close(fd);
-    return ret;
+        return err_sys(e, "cannot read %s", call->url);
+    if (sig_caught())
+        return err_set(e, ERR_INTERRUPTED, "%s: interrupted", call->url);
+    return 0;
 }
 
 /* Only this host gets the token, and only encrypted. */
