@@ -505,20 +505,18 @@ bool path_leaves(const char *path, const char *folder)
 
 int path_check_inside(const char *path, const char *folder, struct err *e)
 {
-    int ret = 0;
-
-    for (size_t n = strlen(folder); ret == 0 && path[n];) {
+    for (size_t n = strlen(folder); path[n];) {
         AUTO_FREE char *part = NULL;
 
         n += 1 + strcspn(path + n + 1, "/");
         part = xstrndup(path, n);
         if (path_is_link(part) && path_leaves(part, folder))
-            ret = err_set(e, ERR_INPUT,
-                          "%s is a link that leaves %s; nothing is written "
-                          "there",
-                          part, folder);
+            return err_set(e, ERR_INPUT,
+                           "%s is a link that leaves %s; nothing is written "
+                           "there",
+                           part, folder);
     }
-    return ret;
+    return 0;
 }
 
 /* The folder `at`, whose name is `part`, in the folder fd, which is closed. */

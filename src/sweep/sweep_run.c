@@ -106,16 +106,15 @@ int sweep_run_draw(struct sweep_run *s, const size_t *cell, size_t n,
 /* Add the groups that earlier commands have drawn. */
 static int read_draws(struct sweep_run *s, struct err *e)
 {
-    int ret = 0;
-
-    for (bool more = true; ret == 0 && more && sweep_run_may_draw(s);) {
+    while (sweep_run_may_draw(s)) {
         AUTO_FREE char *path = draw_path(s);
 
-        more = path_exists(path);
-        if (more)
-            ret = sweep_run_draw(s, NULL, 0, e);
+        if (!path_exists(path))
+            return 0;
+        if (sweep_run_draw(s, NULL, 0, e) < 0)
+            return -1;
     }
-    return ret;
+    return 0;
 }
 
 int sweep_run_add(struct sweep_run *s, size_t from, struct err *e)

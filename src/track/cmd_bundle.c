@@ -241,15 +241,14 @@ static int add_step(struct bundle *b, const struct file_tree *f,
                     const struct step *s, const char *folder, const char *to,
                     struct err *e)
 {
-    int ret = 0;
-
-    for (size_t i = s->first; i < s->first + s->n && ret == 0; i++) {
+    for (size_t i = s->first; i < s->first + s->n; i++) {
         AUTO_FREE char *name =
             xasprintf("%s/%s%s", to, checkpoints_folder, f->file[i].path);
 
-        ret = add_file(b, f->file[i].whole, folder, name, e);
+        if (add_file(b, f->file[i].whole, folder, name, e) < 0)
+            return -1;
     }
-    return ret;
+    return 0;
 }
 
 static int add_checkpoints(struct bundle *b, const struct run_info *r,

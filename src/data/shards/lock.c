@@ -492,9 +492,7 @@ static int64_t check_tokens(const struct lock *l, const struct loader *data,
 static int check_tokenizer(const struct lock *l, const char *tokenizer,
                            struct err *e)
 {
-    int ret = 0;
-
-    for (size_t i = 0; i < l->n && ret == 0; i++) {
+    for (size_t i = 0; i < l->n; i++) {
         const struct lock_entry *was = &l->entry[i];
         const char *name = path_name(was->path);
         AUTO_FREE char *path = path_is_folder(tokenizer)
@@ -502,10 +500,10 @@ static int check_tokenizer(const struct lock *l, const char *tokenizer,
                                    : xstrdup(tokenizer);
 
         if (was->role == LOCK_TOKENIZER && strcmp(path_name(path), name) == 0 &&
-            path_exists(path))
-            ret = check_file(l, was, path, true, e);
+            path_exists(path) && check_file(l, was, path, true, e) < 0)
+            return -1;
     }
-    return ret;
+    return 0;
 }
 
 static int check_lock(const struct lock *l, const struct loader *data,

@@ -255,22 +255,20 @@ static int find_experiment(const char *root, const char *name, char **id,
                            struct err *e)
 {
     AUTO(experiments_free) struct experiments all = { 0 };
-    int ret = 0;
 
     if (experiments_load(&all, root, PATH_NO_LINKS, e) < 0)
         return -1;
-    for (size_t i = 0; i < all.n && ret == 0 && !*id; i++) {
+    for (size_t i = 0; i < all.n && !*id; i++) {
         if (strcmp(all.item[i].name, name) != 0)
             continue;
         if (all.item[i].deleted)
-            ret = err_set(e, ERR_USAGE,
-                          "the experiment %s is deleted: "
-                          "restore it, or choose another name",
-                          name);
-        else
-            *id = xstrdup(all.item[i].id);
+            return err_set(e, ERR_USAGE,
+                           "the experiment %s is deleted: "
+                           "restore it, or choose another name",
+                           name);
+        *id = xstrdup(all.item[i].id);
     }
-    return ret;
+    return 0;
 }
 
 int store_experiment(const char *root, const char *name, char **id,

@@ -292,27 +292,24 @@ static bool cut_word(char *text, const char *word)
 static int parse_sort(struct columns *c, bool down[MAX_COLUMNS],
                       const char *text, const struct runs *runs, struct err *e)
 {
-    int ret = 0;
-
-    for (const char *from = text; ret == 0 && from;) {
+    for (const char *from = text; from;) {
         const char *end = columns_end(from);
         AUTO_FREE char *one = NULL;
+        bool minus;
 
         from += strspn(from, " ");
         one = xstrndup(from, (size_t)(end - from));
-        if (c->n == MAX_COLUMNS) {
-            ret = err_set(e, ERR_USAGE, "--sort accepts at most %d columns",
-                          MAX_COLUMNS);
-        } else {
-            const bool minus = *one == '-';
-
-            down[c->n] = cut_word(one, " desc") || minus;
-            cut_word(one, " asc");
-            ret = columns_parse(c, one + minus, runs, e);
-        }
+        if (c->n == MAX_COLUMNS)
+            return err_set(e, ERR_USAGE, "--sort accepts at most %d columns",
+                           MAX_COLUMNS);
+        minus = *one == '-';
+        down[c->n] = cut_word(one, " desc") || minus;
+        cut_word(one, " asc");
+        if (columns_parse(c, one + minus, runs, e) < 0)
+            return -1;
         from = *end ? end + 1 : NULL;
     }
-    return ret;
+    return 0;
 }
 
 int columns_sort(struct runs *runs, const char *text, const char *by,
