@@ -105,12 +105,17 @@ if command -v perl >/dev/null; then
     printf 'step=1 loss=2\n' | gtrack log -r large a 2>err
     (cd large/0/*/artifacts && seq 2000 | while read -r n; do echo "$n" >"f$n"; done)
     mkdir behind
-    perl -e 'my @new; until (@new) { @new = glob("there/.gtrack.trash/new.*/artifacts"); }
-        rename $new[0], "$new[0].was" and symlink $ARGV[0], $new[0]' "$dir/behind" &
-    g import -r there large
-    code=$?
-    test -d there/.gtrack.trash || mkdir -p there/.gtrack.trash/new.1/artifacts
-    wait $!
+    # again, if the import ends before the link is there
+    for there in $(seq 50); do
+        perl -e 'my @new; until (@new) { @new = glob("$ARGV[1]/.gtrack.trash/new.*/artifacts"); }
+            rename $new[0], "$new[0].was" and symlink $ARGV[0], $new[0]' \
+            "$dir/behind" "$there" &
+        g import -r "$there" large
+        code=$?
+        test -d "$there/.gtrack.trash" || mkdir -p "$there/.gtrack.trash/new.1/artifacts"
+        wait $!
+        test $code = 0 || break
+    done
     test $code -ne 0 && test -z "$(ls behind)"
     ok $? "import writes nothing through a link that is made meanwhile" \
         "$code $(ls behind | wc -l) $(cat err)"
