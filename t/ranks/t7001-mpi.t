@@ -68,8 +68,8 @@ for mode in ddp zero1; do
         "of four ranks under mpirun all name the stuck one, in $mode" \
         "$(tail -n 9 log)"
 done
-# mpirun ends the others after a second; a busy machine needs more
-OMPI_MCA_odls_base_sigkill_timeout=20
+# mpirun kills the others a second after a signal; a busy machine needs more
+OMPI_MCA_odls_base_sigkill_timeout=8
 export OMPI_MCA_odls_base_sigkill_timeout
 for batch in 12 600000; do
     rm -f log
@@ -110,7 +110,7 @@ join_hosts() {
 }
 rm -f log
 victim=
-OMPI_MCA_odls_base_sigkill_timeout=10
+OMPI_MCA_odls_base_sigkill_timeout=8
 if join_hosts 2>err; then
     cat >agent <<END
 #!/bin/sh
