@@ -58,6 +58,11 @@ static inline int on_exit(void (*call)(int, void *), void *with)
     musl_leave = last;
     return 0;
 }
+#endif
+
+/* A function that is chosen when a program is loaded, for what the CPU has. */
+#if defined(__x86_64__) && defined(__GLIBC__)
+#define CLONES __attribute__((target_clones("avx2", "default")))
 #else
-#define HAVE_IFUNC 1 /* functions that are chosen when a program is loaded */
+#define CLONES
 #endif

@@ -121,12 +121,6 @@ static size_t collect(struct collected *c, const struct task *t)
     return c->hashes.len / sizeof(uint64_t);
 }
 
-#if defined(__x86_64__) && defined(HAVE_IFUNC)
-#define CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define CLONES
-#endif
-
 /* The keys, each from the least of the hashes by eight permutations.  AVX2 is
  * ten times as fast. */
 CLONES static void find_keys(const struct near *n, const uint64_t *hash,
