@@ -32,7 +32,8 @@ SMALL = {
 WELL = {"epoch": 30, "lr": 0.8}
 ODD = ["", "  ", "\n\n", "</s> a b", "a b </s> c d", "__label__en a b",
        "__label__none a b", "__label__", "a\vb\fc\td\re", "a\0b", "</s", "<s>",
-       "a" * 500, "é" * 70 + " b", "\u00a0a\u3000b\u2028c", "-", "<", "< >"]
+       "a" * 500, "é" * 70 + " b", "\u00a0a\u3000b\u2028c", "-", "<", "< >",
+       "ab c d " * 3000]
 
 
 def texts(rng, n, vocabulary):

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "common/buf.h"
-#include "common/hash.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/rng.h"
@@ -20,7 +19,8 @@
 #include "data/token/words.h"
 
 enum { MAGIC = 793712314, TREE = 1, SOFTMAX = 3, CLASSIFIER = 3 };
-enum { ROWS = 32, LANES = 16, PAGE = 2 << 20 };
+enum { WORDS = 32, ROWS = 2048, GROUP = 16, PAGE = 2 << 20 };
+enum { LANES = 8, LINE = 16 }; /* numbers in a register; in a cache line */
 
 /* What the file begins with. */
 struct header {
@@ -34,6 +34,7 @@ struct fasttext {
     int32_t words, labels;
     struct hashset known; /* words, then labels */
     uint32_t *id;         /* of each in its slots */
+    uint64_t factor;      /* 2^64 / h.bucket */
     const char **name;    /* of labels, without their mark */
     int64_t *count;       /* likewise */
     float *input;         /* rows: words, and n-grams by their hashes */
@@ -46,6 +47,43 @@ struct fasttext {
 static const char label_mark[] = "__label__", text_end[] = "</s>";
 
 enum { MARK = sizeof label_mark - 1, END = sizeof text_end - 1 };
+
+struct word {
+    const char *at;
+    size_t n;
+    uint64_t hash;
+    uint32_t gram; /* the hash of which n-grams of words are made */
+};
+
+/* FNV-1a, but of bytes that are signed. */
+static uint32_t hash_byte(uint32_t h, uint8_t c)
+{
+    return (h ^ (c | (c >> 7) * 0xffffff00U)) * 16777619U;
+}
+
+#define HASH_BEGIN 0x811c9dc5U
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
+}
+
+/* The next word of a text; after the last one, text_end itself. */
+static struct word next_word(const char **p, const char *end)
+{
+    struct word w = { text_end, END, 0xcbf29ce484222325U, HASH_BEGIN };
+
+    while (*p < end && is_space(**p))
+        ++*p;
+    if (*p < end)
+        for (w.at = *p; *p < end && !is_space(**p); ++*p)
+            w.n = (size_t)(*p + 1 - w.at);
+    for (size_t i = 0; i < w.n; i++) {
+        w.hash = (w.hash ^ (uint8_t)w.at[i]) * 0x100000001b3U;
+        w.gram = hash_byte(w.gram, (uint8_t)w.at[i]);
+    }
+    return w;
+}
 
 /* ---- reading ------------------------------------------------------------- */
 
@@ -95,7 +133,7 @@ static bool read_word(struct reader *r, struct fasttext *f, int32_t i)
     const int32_t label = i - f->words;
     const char *name = (const char *)r->at;
     const size_t n = strnlen(name, (size_t)(r->end - r->at));
-    const uint64_t hash = hash128(name, n, 0).hi;
+    const uint64_t hash = next_word(&(const char *){ name }, name + n).hash;
     int64_t count;
     uint8_t kind;
 
@@ -126,6 +164,7 @@ static int read_words(struct reader *r, struct fasttext *f, struct err *e)
         return damaged(e, "list of words");
     f->words = n[1];
     f->labels = n[2];
+    f->factor = f->h.bucket > 0 ? UINT64_MAX / (uint64_t)f->h.bucket : 0;
     for (f->known.room = 16; f->known.room < 2 * (size_t)n[0];)
         f->known.room *= 2;
     f->known.slot = xcalloc(f->known.room, sizeof *f->known.slot);
@@ -231,60 +270,57 @@ void fasttext_free(struct fasttext *f)
 
 struct sum {
     const struct fasttext *f;
-    float *hidden;      /* the sum of rows, with room for all lanes */
-    uint32_t row[ROWS]; /* to be added, while memory is fetched */
+    float *hidden;              /* the sum of rows, with room for all lanes */
+    uint32_t row[ROWS + GROUP]; /* some are fetched beyond the last */
     size_t rows, all;
     struct buf word;   /* with what marks its ends */
     struct buf hashes; /* of words */
     struct buf *list;  /* in training: the rows, which are not added */
 };
 
-/* In the order of the text, as fastText does. */
-static void add_rows(struct sum *s)
+/* In the order of the text, as fastText does, while later rows are fetched. */
+CLONES static void add_rows(struct sum *s)
 {
-    const size_t dim = (size_t)s->f->h.dim;
+    const size_t dim = (size_t)s->f->h.dim, n = s->rows;
 
-    for (size_t j = 0; j < dim; j += LANES) {
-        float sum[LANES];
+    if (s->list)
+        buf_add(s->list, s->row, n * sizeof *s->row);
+    for (size_t i = 0, end; i < n && !s->list; i = end) {
+        end = i + GROUP < n ? i + GROUP : n;
+        for (size_t k = i; k < end; k++)
+            for (size_t j = 0; j < dim; j += LINE)
+                __builtin_prefetch(s->f->input + s->row[k + GROUP] * dim + j);
+        for (size_t j = 0; j < dim; j += LANES) {
+            float __attribute__((vector_size(4 * LANES))) sum, more;
 
-        memcpy(sum, s->hidden + j, sizeof sum);
-        for (size_t i = 0; i < s->rows; i++)
-            for (size_t k = 0; k < LANES; k++)
-                sum[k] += s->f->input[s->row[i] * dim + j + k];
-        memcpy(s->hidden + j, sum, sizeof sum);
+            memcpy(&sum, s->hidden + j, sizeof sum);
+            for (size_t k = i; k < end; k++) {
+                memcpy(&more, s->f->input + s->row[k] * dim + j, sizeof more);
+                sum += more;
+            }
+            memcpy(s->hidden + j, &sum, sizeof sum);
+        }
     }
-    s->all += s->rows;
+    s->all += n;
     s->rows = 0;
 }
 
 static void use_row(struct sum *s, uint32_t row)
 {
-    const size_t dim = (size_t)s->f->h.dim;
-
-    if (s->list) {
-        buf_add(s->list, &row, sizeof row);
-        return;
-    }
-    for (size_t i = 0; i < dim; i += LANES)
-        __builtin_prefetch(s->f->input + row * dim + i);
-    s->row[s->rows++] = row;
     if (s->rows == ROWS)
         add_rows(s);
+    s->row[s->rows++] = row;
 }
 
+/* That of an n-gram: the remainder of a hash, without a division. */
 static void use_gram(struct sum *s, uint64_t hash)
 {
-    use_row(s, (uint32_t)s->f->words +
-                   (uint32_t)(hash % (uint64_t)s->f->h.bucket));
-}
+    const uint64_t n = (uint64_t)s->f->h.bucket;
+    const uint64_t q = (uint64_t)((unsigned __int128)hash * s->f->factor >> 64);
+    const uint64_t left = hash - q * n;
 
-/* FNV-1a, but of bytes that are signed. */
-static uint32_t hash_byte(uint32_t h, uint8_t c)
-{
-    return (h ^ (c | (c >> 7) * 0xffffff00U)) * 16777619U;
+    use_row(s, (uint32_t)s->f->words + (uint32_t)(left < n ? left : left - n));
 }
-
-#define HASH_BEGIN 0x811c9dc5U
 
 /* The n-grams of characters of a word with what marks its ends, but not these
  * alone. */
@@ -307,60 +343,44 @@ static void use_characters(struct sum *s, const uint8_t *w, size_t n)
 }
 
 /* Returns false after the word that ends a text. */
-static bool use_word(struct sum *s, const char *word, size_t n)
+static bool use_word(struct sum *s, const struct word *w)
 {
-    const size_t slot = hashset_find(&s->f->known, hash128(word, n, 0).hi);
-    const bool is_end = n == END && memcmp(word, text_end, END) == 0;
-    uint32_t h = HASH_BEGIN;
+    const size_t slot = hashset_find(&s->f->known, w->hash);
+    const bool is_end = w->n == END && memcmp(w->at, text_end, END) == 0;
 
     if (slot != SIZE_MAX ? s->f->id[slot] >= (uint32_t)s->f->words
-                         : n >= MARK && memcmp(word, label_mark, MARK) == 0)
+                         : w->n >= MARK && memcmp(w->at, label_mark, MARK) == 0)
         return true; /* a label */
     if (slot != SIZE_MAX)
         use_row(s, s->f->id[slot]);
     if (s->f->h.char_most > 0 && !is_end) {
         buf_trim(&s->word, 1);
-        buf_add(&s->word, word, n);
+        buf_add(&s->word, w->at, w->n);
         buf_char(&s->word, '>');
         use_characters(s, (const uint8_t *)s->word.s, s->word.len);
     }
-    for (size_t i = 0; i < n && s->f->h.word_grams > 1; i++)
-        h = hash_byte(h, (uint8_t)word[i]);
-    buf_add(&s->hashes, &h, sizeof h);
+    if (s->f->h.word_grams > 1)
+        buf_add(&s->hashes, &w->gram, sizeof w->gram);
     return !is_end;
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
-}
-
-/* The next word of a text; after the last one, *n is 0. */
-static const char *next_word(const char **p, const char *end, size_t *n)
-{
-    const char *word;
-
-    while (*p < end && is_space(**p))
-        ++*p;
-    for (word = *p; *p < end && !is_space(**p);)
-        ++*p;
-    *n = (size_t)(*p - word);
-    return word;
 }
 
 /* Add the rows of the words of a text, then those of their n-grams. */
 static void add_text(struct sum *s, const char *p, const char *end)
 {
+    const struct hashset *known = &s->f->known;
+    struct word w[WORDS] = { 0 };
     const int32_t *hash;
-    bool more = true;
     size_t n;
 
     buf_trim(&s->hashes, 0);
-    while (more) {
-        const char *word = next_word(&p, end, &n);
-
-        more =
-            n > 0 ? use_word(s, word, n) : use_word(s, text_end, END) && false;
+    for (bool more = true; more;) {
+        for (n = 0; n < WORDS && (n == 0 || w[n - 1].at != text_end); n++) {
+            w[n] = next_word(&p, end);
+            __builtin_prefetch(known->slot + (w[n].hash & (known->room - 1)));
+            __builtin_prefetch(s->f->id + (w[n].hash & (known->room - 1)));
+        }
+        for (size_t i = 0; i < n && more; i++)
+            more = use_word(s, &w[i]) && w[i].at != text_end;
     }
     hash = (const void *)s->hashes.s;
     n = s->hashes.len / sizeof *hash;
@@ -428,7 +448,7 @@ static struct guess search_softmax(const struct fasttext *f, float *x)
 }
 
 /* The same; what is hardly probable is not visited. */
-static struct guess search_tree(const struct fasttext *f, const float *x)
+static struct guess search_tree(const struct fasttext *f, float *x)
 {
     AUTO_FREE struct guess *open = xcalloc((size_t)f->labels + 1, sizeof *open);
     struct guess best = { 0, -INFINITY };
@@ -454,32 +474,25 @@ static struct guess search_tree(const struct fasttext *f, const float *x)
     return best;
 }
 
-/* The average of the rows, times the output. */
-static struct guess find_label(const struct sum *s)
-{
-    const struct fasttext *f = s->f;
-    const size_t dim = (size_t)f->h.dim;
-    AUTO_FREE float *score = xcalloc((size_t)f->labels, sizeof *score);
-
-    for (size_t j = 0; j < dim; j++)
-        s->hidden[j] *= (float)(1.0 / (double)s->all);
-    score_labels(f, s->hidden, score);
-    return f->h.loss == TREE ? search_tree(f, score) : search_softmax(f, score);
-}
-
+/* The label of the average of the rows. */
 const char *fasttext_predict(const struct fasttext *f, const char *text,
                              size_t n, float *probability)
 {
+    const size_t dim = (size_t)f->h.dim;
     struct sum s = { .f = f, .word = BUF_INIT, .hashes = BUF_INIT };
     struct guess best = { 0, -INFINITY };
+    float *score = xcalloc((size_t)f->labels, sizeof *score);
 
-    s.hidden = xcalloc((size_t)f->h.dim + LANES, sizeof *s.hidden);
+    s.hidden = xcalloc(dim + LANES, sizeof *s.hidden);
     buf_char(&s.word, '<');
     add_text(&s, text, text + n);
+    for (size_t j = 0; j < dim && s.all > 0; j++)
+        s.hidden[j] *= (float)(1.0 / (double)s.all);
+    score_labels(f, s.hidden, score);
     if (s.all > 0)
-        best = find_label(&s);
+        best = (f->h.loss == TREE ? search_tree : search_softmax)(f, score);
     *probability = expf(best.log);
-    free(s.hidden);
+    FREE(score, s.hidden);
     buf_clear(&s.word);
     buf_clear(&s.hashes);
     return s.all > 0 ? f->name[best.label] : NULL;
@@ -490,21 +503,20 @@ const char *fasttext_predict(const struct fasttext *f, const char *text,
 static int count_words(struct word_list *list, const struct fasttext_text *t,
                        size_t n, struct err *e)
 {
-    const uint8_t *const mark = (const uint8_t *)text_end;
-    const uint32_t mark_len = END;
     AUTO(words_clear) struct words w = { 0 };
     int64_t left_out;
 
     words_init(&w, (size_t)1 << 30);
     for (size_t i = 0; i < n; i++) {
         const char *p = t[i].text, *const end = p + t[i].n;
-        size_t len;
 
-        for (const char *word; word = next_word(&p, end, &len), len > 0;)
-            if (len < MARK || memcmp(word, label_mark, MARK) != 0)
-                words_count(&w, (const uint8_t *)word, (const uint8_t *)end,
-                            &(uint32_t){ (uint32_t)len }, 1);
-        words_count(&w, mark, mark + END, &mark_len, 1);
+        for (struct word x = { 0 }; x.at != text_end;) {
+            x = next_word(&p, end);
+            if (x.n < MARK || memcmp(x.at, label_mark, MARK) != 0)
+                words_count(&w, (const uint8_t *)x.at,
+                            (const uint8_t *)x.at + x.n,
+                            &(uint32_t){ (uint32_t)x.n }, 1);
+        }
         if (words_full(&w) && words_spill(&w, e) < 0)
             return -1;
     }
