@@ -214,8 +214,8 @@ static void list_epochs(struct plan_model *p, const struct mixture *m,
                  steps, p->set->is.stop_at);
 }
 
-/* Count the epochs of each source, if its size is given or its files are here.
- */
+/* Count the epochs of each source, if its size is given or its files are here,
+ * and the ids of a teacher. */
 static int count_epochs(struct plan_model *p, struct err *e)
 {
     const struct settings *s = p->set;
@@ -224,13 +224,14 @@ static int count_epochs(struct plan_model *p, struct err *e)
     int ret = 0;
 
     if (s->is.steps == 0 || budget ||
-        (only != PLAN_ALL && only != PLAN_TRAINING))
+        (only != PLAN_ALL && only != PLAN_TRAINING && !*s->train.teacher))
         return 0;
     if (s->plan.data_tokens) {
         p->epochs = xcalloc(p->n_epochs = 1, sizeof *p->epochs);
         set_epochs(p->epochs, "", plan_tokens(s) / (double)s->plan.data_tokens);
     } else if (*s->data.train) {
         ret = engine_data_open_counts(&d, s, &why);
+        p->set->is.teacher_k = d.teacher.k;
         if (ret == 0)
             list_epochs(p, d.train, engine_data_steps(&d, s));
         else if (why.kind != ERR_MISSING)

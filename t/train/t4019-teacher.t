@@ -59,6 +59,17 @@ is "$(weights two)" "$(weights taught)" "two ranks have the bits of one"
 gtrain replay taught >out 2>&1
 ok $? "gtrain replay certifies a run with a teacher"
 
+is "$(gtrain plan --config tiny.ini --only memory --set train.teacher=t.logits \
+    --tsv --no-header | cut -f 6)" \
+    "$(cat "$(gtrack where taught)/params/derived.bytes.inputs")" \
+    "gtrain plan counts the memory for a teacher"
+gtrain plan --config tiny.ini --only memory --set train.teacher=none >out 2>&1
+is "$? $(grep -c 'not known: .*cannot read none' out)" "0 1" \
+    "gtrain plan does without the file of a teacher"
+gtrain plan --config tiny.ini --set train.teacher=train_000000.bin >out 2>&1
+is "$? $(grep -c 'is not a whole file of' out)" "1 1" \
+    "gtrain plan refuses another file"
+
 # every id, the windows of the teacher: the student is the teacher
 gtrain eval teacher --data train_000000.bin --top-logits 270 -o all.logits >out 2>&1 &&
     train -n same --set train.teacher=all.logits --set train.teacher_weight=1 \

@@ -155,18 +155,6 @@ int engine_data_open_val(struct engine_data *d, const struct settings *s,
     return *s->data.val ? open_files(d, s->data.val, &c, s, e) : 0;
 }
 
-int engine_data_open_counts(struct engine_data *d, const struct settings *s,
-                            struct err *e)
-{
-    const struct loader_conf c = {
-        .context = s->model.context,
-        .stride = s->data.stride,
-        .order = LOADER_SEQUENTIAL,
-    };
-
-    return open_files(d, s->data.train, &c, s, e);
-}
-
 /* ---- the teacher ------------------------------------------------------ */
 
 /* A file of 'gtrain eval --top-logits' is a shard of numbers of 32 bits: the
@@ -242,6 +230,22 @@ int engine_data_teach(const struct engine_data *d, int64_t first, int64_t n,
             words[(i + some) * row] = -1;
     }
     return 0;
+}
+
+int engine_data_open_counts(struct engine_data *d, const struct settings *s,
+                            struct err *e)
+{
+    const struct loader_conf c = {
+        .context = s->model.context,
+        .stride = s->data.stride,
+        .order = LOADER_SEQUENTIAL,
+    };
+
+    if (open_files(d, s->data.train, &c, s, e) < 0)
+        return -1;
+    return *s->train.teacher && open_teacher(d, s, e) < 0
+               ? conf_wrap(&s->conf, "train.teacher", e)
+               : 0;
 }
 
 static int check_patience(const struct settings *s, struct err *e)

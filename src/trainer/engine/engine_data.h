@@ -53,7 +53,7 @@ int engine_data_teach(const struct engine_data *, int64_t first, int64_t n,
  * there, and have a question. */
 int engine_data_add_tasks(struct tasks *, const struct settings *,
                           struct err *);
-/* Open data.train alone, to count its windows. */
+/* Open data.train, to count its windows, and the teacher. */
 int engine_data_open_counts(struct engine_data *, const struct settings *,
                             struct err *);
 /* Open data.val alone, with the windows that section [eval] asks for. */
