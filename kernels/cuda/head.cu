@@ -36,6 +36,8 @@ static __device__ __forceinline__ float capped(float x, float cap)
                       : x;
 }
 
+static_assert((int)THREADS >= HEAD_TEACHER_MOST, "a thread has one id at most");
+
 /*
  * A block has a row of logits, ld apart, of which V count and the rest, up to
  * padded, become 0.  First it computes the maximum and the sum of exponentials
@@ -43,7 +45,8 @@ static __device__ __forceinline__ float capped(float x, float cap)
  * gradient of scale * loss, if it is wanted, overwrites the logits.  With KEEP
  * the row is first copied to shared memory, so that it is read once and all
  * loads are in flight at the same time; the first pass begins when the first of
- * four stages has arrived.
+ * four stages has arrived.  The ids of a teacher, in n_words words of each row,
+ * differ, and each thread corrects the gradient of one.
  */
 enum { STAGES = 4 };
 
@@ -67,8 +70,9 @@ static __device__ __forceinline__ void wait_for_stage(int s)
 
 template <class T, int W, bool KEEP>
 static __global__ void __launch_bounds__(THREADS)
-    cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
-                  int64_t ld, float cap, float scale, bool gradient)
+    cross_entropy(T *logits, float *loss, const int *target, const int *words,
+                  int n_words, float weight, int V, int padded, int64_t ld,
+                  float cap, float scale, bool gradient)
 {
     begin_kernel();
 
@@ -78,8 +82,12 @@ static __global__ void __launch_bounds__(THREADS)
     const int stage = (turns + STAGES - 1) / STAGES * THREADS * W;
     T *row = logits + blockIdx.x * ld;
     const T *from = KEEP ? kept : row;
-    float most = -INFINITY, sum = 0, all, each, bend, v[W];
+    const int *word = words + blockIdx.x * (int64_t)n_words;
+    float most = -INFINITY, sum = 0, all, each, bend, own, v[W];
+    float share = 0, shares = 0, logit = 0, part = 0; /* of the teacher */
+    int id = -1;
 
+    weight = n_words && word[0] >= 0 ? weight : 0.0f;
     if (goal < 0) { /* this row does not count */
         if (threadIdx.x == 0)
             loss[blockIdx.x] = 0.0f;
@@ -125,11 +133,27 @@ static __global__ void __launch_bounds__(THREADS)
     }
     all = block_max<THREADS>(most);
     sum = block_sum<THREADS>(sum == 0.0f ? 0.0f : sum * fast_exp(most - all));
+    if (weight > 0.0f) {
+        if ((int)threadIdx.x + 1 < n_words) {
+            id = word[threadIdx.x + 1];
+            part = -(float)((unsigned)id / HEAD_IDS) / (float)HEAD_UNITS;
+            id &= HEAD_IDS - 1;
+            logit = capped(to_float(row[id]), cap);
+            shares = share = expf(part);
+            part = share * (part - logit);
+        }
+        block_sums<THREADS>(&shares, &part);
+        share *= weight / shares;
+        part = weight * (part / shares - logf(shares));
+    }
     if (threadIdx.x == 0)
-        loss[blockIdx.x] = logf(sum) + all - capped(to_float(row[goal]), cap);
+        loss[blockIdx.x] = logf(sum) + all -
+                           (1.0f - weight) * capped(to_float(row[goal]), cap) +
+                           part;
     if (!gradient)
         return;
     __syncthreads(); /* row[goal] has been read */
+    own = scale * (1.0f - weight);
     each = scale / sum;
     bend = cap > 0.0f ? 1.0f / (cap * cap) : 0.0f;
     for (int c = mine; c < padded; c += THREADS * W) {
@@ -138,12 +162,18 @@ static __global__ void __launch_bounds__(THREADS)
         for (int k = 0; k < W; k++) {
             const float x = capped(v[k], cap);
 
-            v[k] = (fast_exp(x - all) * each - (c + k == goal ? scale : 0.0f)) *
+            v[k] = (fast_exp(x - all) * each - (c + k == goal ? own : 0.0f)) *
                    (1.0f - x * x * bend);
         }
         set_beyond(v, c, V, 0.0f);
         store(row + c, v);
     }
+    if (weight > 0.0f)
+        __syncthreads(); /* the row has been written */
+    if (id >= 0)
+        row[id] = from_float<T>((fast_exp(logit - all) * each - scale * share -
+                                 (id == goal ? own : 0.0f)) *
+                                (1.0f - logit * logit * bend));
 }
 
 /* x, w and the gradient of a chunk's logits in fp8. */
@@ -153,8 +183,12 @@ struct head_fp8 {
 
 struct head_chunk {
     void *logits; /* rows of ld, of which V columns count */
-    const struct tensor *x, *w;
-    int64_t from, rows, ld;
+    const struct tensor *x, *w, *target;
+    struct tensor *loss;
+    const struct head_teacher *teacher; /* or null */
+    int64_t vocab, from, rows, ld;
+    float cap, scale;
+    bool gradient;
     struct head_fp8 q; /* if w->fp8 */
 };
 
@@ -217,33 +251,38 @@ static void add_dw(struct dev *dev, struct tensor *dw,
 }
 
 template <class T>
-static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
-                                 float *loss, const int *target, int64_t vocab,
-                                 float cap, float scale, bool gradient)
+static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c)
 {
+    const struct head_teacher *t = c->teacher;
     const size_t row = (size_t)c->ld * sizeof(T);
-    const int V = (int)vocab, padded = (int)c->w->dim[0];
+    const int V = (int)c->vocab, padded = (int)c->w->dim[0];
+    const int *target = data_of<const int>(c->target) + c->from;
+    const int n_words = t ? (int)t->words->dim[1] : 0;
+    const int *words =
+        t ? data_of<const int>(t->words) + c->from * n_words : nullptr;
+    const float weight = t ? (float)t->weight : 0.0f;
+    float *loss = data_of<float>(c->loss) + c->from;
 
-    if (gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2) {
+    if (c->gradient && row >= KEPT_LEAST &&
+        row <= cuda_of(dev)->shared_max / 2) {
         OPT_IN(dev, (cross_entropy<T, WIDTH<T>, true>), row);
         LAUNCH((cross_entropy<T, WIDTH<T>, true>), (unsigned)c->rows, THREADS,
-               row, QUEUE(dev), (T *)c->logits, loss + c->from,
-               target + c->from, V, padded, c->ld, cap, scale, gradient);
+               row, QUEUE(dev), (T *)c->logits, loss, target, words, n_words,
+               weight, V, padded, c->ld, c->cap, c->scale, c->gradient);
     } else {
         LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
-               0, QUEUE(dev), (T *)c->logits, loss + c->from, target + c->from,
-               V, padded, c->ld, cap, scale, gradient);
+               0, QUEUE(dev), (T *)c->logits, loss, target, words, n_words,
+               weight, V, padded, c->ld, c->cap, c->scale, c->gradient);
     }
 }
 
 /* Divide memory, unless base is null, among the logits of `most` rows and the
  * matrices of fp8; how much is needed. */
-static size_t lay_out_head(struct head_chunk *c, char *base, int64_t most,
-                           bool gradient)
+static size_t lay_out_head(struct head_chunk *c, char *base, int64_t most)
 {
     const int64_t N = tensor_rows(c->x), C = tensor_cols(c->x);
     const int64_t V = c->w->dim[0];
-    const int both = FP8_ROWS | FP8_TURNED, want = gradient ? both : FP8_ROWS;
+    const int want = c->gradient ? FP8_ROWS | FP8_TURNED : FP8_ROWS;
     size_t end = (size_t)(most * c->ld) * dtype_size(c->x->type);
 
     c->logits = base;
@@ -252,46 +291,39 @@ static size_t lay_out_head(struct head_chunk *c, char *base, int64_t most,
     end = fp8_lay_out(&c->q.x, base, end, DT_E4M3, N, C, want);
     end = fp8_lay_out(&c->q.w, base, end, DT_E4M3, V, C, want);
     return fp8_lay_out(&c->q.dl, base, end, DT_E5M2, most, V,
-                       gradient ? both : 0);
+                       c->gradient ? want : 0);
 }
 
 /* The logits of a chunk to the gradient of its losses, if that is wanted. */
-static void compute_losses(struct dev *dev, const struct head_chunk *c,
-                           struct tensor *loss, const struct tensor *target,
-                           int64_t vocab, float cap, float scale, bool gradient)
+static void compute_losses(struct dev *dev, const struct head_chunk *c)
 {
-    WITH_TYPE(T, c->x->type,
-              launch_cross_entropy<T>(dev, c, data_of<float>(loss),
-                                      data_of<const int>(target), vocab, cap,
-                                      scale, gradient))
-    if (c->w->fp8 && gradient)
-        fp8_fill(dev, &c->q.dl, c->logits, c->rows, c->ld, fabsf(scale));
+    WITH_TYPE(T, c->x->type, launch_cross_entropy<T>(dev, c))
+    if (c->w->fp8 && c->gradient)
+        fp8_fill(dev, &c->q.dl, c->logits, c->rows, c->ld, fabsf(c->scale));
 }
 
 extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
                           struct tensor *dx, struct tensor *dw,
                           const struct tensor *x, const struct tensor *w,
                           const struct tensor *target,
-                          const struct head_teacher *, int64_t vocab, float cap,
-                          float scale)
+                          const struct head_teacher *t, int64_t vocab,
+                          float cap, float scale)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x);
-    const bool gradient = dx || dw;
     const size_t element = dtype_size(x->type) * (w->fp8 ? 2 : 1);
-    struct head_chunk c = {
-        nullptr, x, w, 0, 0, (w->dim[0] + 63) / 64 * 64, {}
-    };
+    const int64_t ld = (w->dim[0] + 63) / 64 * 64;
+    struct head_chunk c = { nullptr, x, w,  target, loss,  t,        vocab,
+                            0,       0, ld, cap,    scale, dx || dw, {} };
     int64_t most;
     char *room;
 
     most = head_rows((int64_t)dev->memory.total, N, c.ld, element);
     if (w->fp8)
         most = fp8_pad(most);
-    room = (char *)cuda_scratch(dev, lay_out_head(&c, nullptr, most, gradient),
-                                "head");
+    room = (char *)cuda_scratch(dev, lay_out_head(&c, nullptr, most), "head");
     if (!room)
         return;
-    lay_out_head(&c, room, most, gradient);
+    lay_out_head(&c, room, most);
     if (w->fp8) {
         fp8_fill(dev, &c.q.x, x->data, N, C, 0.0f);
         fp8_fill(dev, &c.q.w, w->data, w->dim[0], C, 0.0f);
@@ -299,7 +331,7 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
     for (; c.from < N; c.from += most) {
         c.rows = N - c.from < most ? N - c.from : most;
         compute_logits(dev, &c);
-        compute_losses(dev, &c, loss, target, vocab, cap, scale, gradient);
+        compute_losses(dev, &c);
         cuda_side_begin(dev, &cuda_of(dev)->weights);
         if (dw)
             add_dw(dev, dw, &c);

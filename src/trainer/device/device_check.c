@@ -23,7 +23,7 @@
 
 /* The longest sequence that is tried: in attention, and half of it in the
  * rest. */
-enum { CONTEXT = 4096, SEQUENCES = 2, SEED = 20 };
+enum { CONTEXT = 4096, SEQUENCES = 2, SEED = 20, TAUGHT = 2 };
 
 /* The same model on the CPU and on the device. */
 struct comparison {
@@ -64,20 +64,27 @@ static void draw_weights(struct comparison *c)
     }
 }
 
+/* Every second row has a teacher, which knows the target. */
 static void draw_tokens(struct comparison *c, const struct settings *s)
 {
     const int64_t n = c->model[0].B * c->model[0].T;
     AUTO_FREE int32_t *x = xcalloc((size_t)n, sizeof *x);
     AUTO_FREE int32_t *y = xcalloc((size_t)n, sizeof *y);
+    AUTO_FREE int32_t *words = xcalloc((size_t)n, (1 + TAUGHT) * sizeof *words);
 
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0, k = 0; i < n; i++) {
         x[i] = (int32_t)(rng_word(1, SEED, (uint64_t)i) %
                          (uint32_t)s->model.vocab);
         y[i] = (int32_t)(rng_word(2, SEED, (uint64_t)i) %
                          (uint32_t)s->model.vocab);
+        words[k++] = -(int32_t)(i % 2);
+        words[k++] = y[i] + HEAD_UNITS * HEAD_IDS;
+        words[k++] = (y[i] + 1) % (int32_t)s->model.vocab;
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         gpt_set_inputs(&c->model[i], x, y);
+        gpt_set_teacher(&c->model[i], words);
+    }
 }
 
 static void copy_region(struct comparison *c, const struct region *to,
@@ -110,6 +117,7 @@ static int open_models(struct comparison *c, const struct settings *all,
 
     *s = *all; /* the texts still belong to `all` */
     s->model.layers = 1;
+    s->is.teacher_k = TAUGHT;
     if (s->model.context > CONTEXT)
         s->model.context = CONTEXT;
     s->model.context = (s->model.context + 1) / 2;

@@ -343,16 +343,12 @@ int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
             return -1;
         stop_with_data(eng);
     }
+    s->is.teacher_k = eng->data.teacher.k;
     if (engine_agree(eng, e) < 0 || check_device(eng, why, e) < 0)
         return -1;
     if (why != ENGINE_INFER && !eng->dev.memory.total &&
         eng->coll.local_rank == 0)
         rank_memory_warn(s, eng->coll.size, eng->coll.local_size);
-    s->is.teacher_k = eng->data.teacher.k;
-    if (s->is.teacher_k && strcmp(eng->dev.type->name, "cuda") == 0)
-        return conf_fail(&s->conf, "train.teacher", e,
-                         "a GPU cannot learn from a teacher; set "
-                         "train.device = cpu");
     return open_model(eng, why != ENGINE_INFER, e);
 }
 

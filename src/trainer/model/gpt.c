@@ -378,40 +378,39 @@ void gpt_resize(struct gpt *gpt, int64_t B, int64_t T)
     gpt->T = T;
 }
 
+static void set_input(struct gpt *gpt, int node, const int32_t *from)
+{
+    const struct tensor *to = graph_val(&gpt->graph, node);
+
+    gpt->graph.dev->type->put(gpt->graph.dev, to->data, from, tensor_bytes(to));
+}
+
 /* The position at which the document of each token begins. */
 static void set_begins(struct gpt *gpt, const int32_t *x)
 {
-    struct graph *g = &gpt->graph;
-    struct tensor *begins = graph_val(g, gpt->begins);
-    AUTO_FREE int32_t *first = xmalloc(tensor_bytes(begins));
+    AUTO_FREE int32_t *first =
+        xcalloc((size_t)(gpt->B * gpt->T), sizeof *first);
 
     for (int64_t i = 0; i < gpt->B * gpt->T; i++) {
         const int64_t t = i % gpt->T;
 
         first[i] = t == 0 || x[i] == gpt->eot ? (int32_t)t : first[i - 1];
     }
-    g->dev->type->put(g->dev, begins->data, first, tensor_bytes(begins));
+    set_input(gpt, gpt->begins, first);
 }
 
 void gpt_set_inputs(struct gpt *gpt, const int32_t *x, const int32_t *y)
 {
-    struct graph *g = &gpt->graph;
-    struct tensor *tokens = graph_val(g, gpt->tokens);
-
     if (gpt->begins != GRAPH_NONE)
         set_begins(gpt, x);
-    g->dev->type->put(g->dev, tokens->data, x, tensor_bytes(tokens));
+    set_input(gpt, gpt->tokens, x);
     if (y)
-        g->dev->type->put(g->dev, graph_val(g, gpt->targets)->data, y,
-                          tensor_bytes(tokens));
+        set_input(gpt, gpt->targets, y);
 }
 
 void gpt_set_teacher(struct gpt *gpt, const int32_t *words)
 {
-    struct graph *g = &gpt->graph;
-    const struct tensor *to = graph_val(g, gpt->teacher);
-
-    g->dev->type->put(g->dev, to->data, words, tensor_bytes(to));
+    set_input(gpt, gpt->teacher, words);
 }
 
 double gpt_flops_per_token(const struct gpt *gpt)
