@@ -61,46 +61,24 @@ static int count_ids(const struct shard *s, int32_t eot, struct counts *c,
     enum { IDS = 1 << 24 }; /* more than any vocabulary has */
     AUTO_FREE unsigned char *seen = xcalloc(IDS, 1);
     int32_t id[SHARD_BLOCK];
-    int ret = 0;
 
     *c = (struct counts){ 0, -1, eot >= 0 ? 0 : -1 };
-    for (int64_t i = 0; ret == 0 && i < s->n; i += SHARD_BLOCK) {
+    for (int64_t i = 0; i < s->n; i += SHARD_BLOCK) {
         const int64_t n = s->n - i < SHARD_BLOCK ? s->n - i : SHARD_BLOCK;
         uint32_t most = 0;
 
-        ret = shard_copy(s, i, n, id, &most, e);
+        if (shard_copy(s, i, n, id, &most, e) < 0)
+            return -1;
         c->max = most > c->max ? most : c->max;
-        for (int64_t k = 0; ret == 0 && c->max < IDS && k < n; k++) {
-            c->distinct += !seen[id[k]];
-            seen[id[k]] = 1;
-        }
-        for (int64_t k = 0; ret == 0 && eot >= 0 && k < n; k++)
+        for (int64_t k = 0; k < n; k++) {
             c->documents += id[k] == eot;
+            c->distinct += !seen[id[k] % IDS];
+            seen[id[k] % IDS] = 1;
+        }
     }
     if (c->max >= IDS)
         c->distinct = -1;
-    return ret < 0 ? -1 : shard_check(s, e);
-}
-
-static int add_head(struct table *t, const struct shard *s,
-                    const struct tokenizer *tok, bool column, struct err *e)
-{
-    const int64_t n = s->n < head ? s->n : head;
-    AUTO_FREE int32_t *ids = xmalloc((size_t)n * sizeof *ids);
-    AUTO(buf_clear) struct buf text = BUF_INIT;
-
-    if (shard_copy(s, 0, n, ids, NULL, e) < 0)
-        return -1;
-    tokenizer_decode(tok, ids, (size_t)n, &text);
-    tokenizer_drop_space(tok, &text, 0);
-    if (column) {
-        table_text(t, text.s);
-    } else {
-        pager_print(ERR_IGNORED, "%s begins:\n", s->path);
-        pager_data(text.s, text.len, ERR_IGNORED);
-        printf("\n\n");
-    }
-    return 0;
+    return shard_check(s, e);
 }
 
 static int add_shard(struct table *t, const char *path,
@@ -112,7 +90,6 @@ static int add_shard(struct table *t, const char *path,
     struct err other = { 0 };
     struct counts c;
     int64_t size;
-    int ret = 0;
 
     if (sha256_file(path, sha256, &size, e) < 0 ||
         shard_open(&s, path, lock_width(path, tok), e) < 0)
@@ -130,16 +107,32 @@ static int add_shard(struct table *t, const char *path,
     table_int_or_none(t, c.distinct);
     table_int_or_none(t, c.max);
     table_text(t, sha256);
-    if (tok && head > 0)
-        ret = add_head(t, &s, tok, column, e);
+    if (tok && head > 0) {
+        const int64_t n = s.n < head ? s.n : head;
+        AUTO_FREE int32_t *ids = xmalloc((size_t)n * sizeof *ids);
+        AUTO(buf_clear) struct buf text = BUF_INIT;
+
+        if (shard_copy(&s, 0, n, ids, NULL, e) < 0)
+            return -1;
+        tokenizer_decode(tok, ids, (size_t)n, &text);
+        tokenizer_drop_space(tok, &text, 0);
+        if (column) {
+            table_text(t, text.s);
+        } else {
+            pager_print(ERR_IGNORED, "%s begins:\n", s.path);
+            pager_data(text.s, text.len, ERR_IGNORED);
+            printf("\n\n");
+        }
+    }
     for (int i = 0; describe && i < 5; i++)
         table_none(t);
-    return ret;
+    return 0;
 }
 
 struct lengths {
     const struct tokenizer *tokenizer; /* or NULL */
     struct hashset seen;
+    int64_t text, documents;
     double tokens, *bytes; /* of each document */
     size_t n, room;
 };
@@ -150,6 +143,10 @@ static int add_length(void *arg, const struct corpus_doc *d,
     struct lengths *l = arg;
     AUTO(ids_clear) struct ids ids = { 0 };
 
+    l->text += (int64_t)d->len;
+    l->documents++;
+    if (!describe)
+        return 0;
     if (l->tokenizer)
         tokenizer_encode(l->tokenizer, d->text, d->len, 0, &ids);
     l->tokens += (double)ids.n;
@@ -164,44 +161,35 @@ static int add_text(struct table *t, char *path, const struct tokenizer *tok,
     struct lengths l = { .tokenizer = tok };
     struct corpus_conf conf;
     char sha256[SHA256_TEXT];
-    struct corpus_stats stats;
-    struct corpus *corpus;
-    struct corpus_block *b;
     int64_t size;
-    int got;
+    int ret;
 
     if (sha256_file(path, sha256, &size, e) < 0 ||
-        corpus_conf_set(&conf, &input, &path, 1, e) < 0 ||
-        corpus_open(&corpus, &conf, e) < 0)
+        corpus_conf_set(&conf, &input, &path, 1, e) < 0)
         return -1;
-    while ((got = corpus_next(corpus, &b, e)) > 0)
-        corpus_done(corpus, b);
-    corpus_stats(corpus, &stats);
-    corpus_close(corpus);
+    ret = corpus_each(&conf, add_length, &l, e);
     table_text(t, path);
     table_text(t, corpus_files_format(path) == CORPUS_JSONL ? "JSON Lines"
                                                             : "text");
-    table_bytes(t, stats.text);
+    table_bytes(t, l.text);
     table_none(t);
-    table_int(t, stats.documents);
+    table_int(t, l.documents);
     table_none(t);
     table_none(t);
     table_text(t, sha256);
     if (column)
         table_none(t);
-    if (got < 0 || !describe)
-        return got;
-    conf.quiet = true;
-    got = corpus_each(&conf, add_length, &l, e);
+    if (!describe)
+        return ret;
     if (l.n > 0)
         num_sort(l.bytes, l.n);
     table_int(t, (int64_t)(l.n - l.seen.n));
     for (size_t i = 0; i < 3; i++)
         table_int_or_none(t, l.n ? (int64_t)l.bytes[(l.n - 1) * i / 2] : -1);
-    table_real_or_none(t, tok ? (double)stats.text / l.tokens : (double)NAN);
+    table_real_or_none(t, tok ? (double)l.text / l.tokens : (double)NAN);
     hashset_clear(&l.seen);
     free(l.bytes);
-    return got;
+    return ret;
 }
 
 /* ---- the most frequent values, lines and sequences of words -------------- */
@@ -245,25 +233,9 @@ static int count_parts(void *arg, const struct corpus_doc *d, struct err *e)
     return words_full(t->words) ? words_spill(t->words, e) : 0;
 }
 
-static int print_values(struct word_list *l, int64_t all, struct err *e)
-{
-    struct table t = TABLE_INIT("gdata.info-top/1");
-
-    word_list_sort(l);
-    table_columns(&t, "value", "documents", "share", NULL);
-    for (size_t i = 0; i < l->n && i < (size_t)head; i++) {
-        const struct counted *w = &l->word[i];
-        AUTO_FREE char *value = xstrndup(l->text.s + w->at, w->len);
-
-        table_text(&t, value);
-        table_int(&t, (int64_t)w->count);
-        table_real(&t, (double)w->count / (double)all);
-    }
-    return table_finish(&t, 0, &style, e);
-}
-
 static int list_values(int argc, char **argv, struct err *e)
 {
+    struct table table = TABLE_INIT("gdata.info-top/1");
     AUTO(word_list_clear) struct word_list list = { .text = BUF_INIT };
     AUTO(words_clear) struct words w = { 0 };
     struct tally t = { &w, 0 };
@@ -274,10 +246,19 @@ static int list_values(int argc, char **argv, struct err *e)
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
     conf.field = top ? top : conf.field;
-    return corpus_each(&conf, count_parts, &t, e) < 0 ||
-                   words_collect(&list, &w, 1, TOP_MEMORY, &left_out, e) < 0
-               ? -1
-               : print_values(&list, t.documents, e);
+    if (corpus_each(&conf, count_parts, &t, e) < 0 ||
+        words_collect(&list, &w, 1, TOP_MEMORY, &left_out, e) < 0)
+        return -1;
+    word_list_sort(&list);
+    table_columns(&table, "value", "documents", "share", NULL);
+    for (size_t i = 0; i < list.n && i < (size_t)head; i++) {
+        const struct counted *c = &list.word[i];
+
+        table_printf(&table, "%.*s", (int)c->len, list.text.s + c->at);
+        table_int(&table, (int64_t)c->count);
+        table_real(&table, (double)c->count / (double)t.documents);
+    }
+    return table_finish(&table, 0, &style, e);
 }
 
 static int info_main(int argc, char **argv, struct err *e)
