@@ -24,11 +24,11 @@
 #include "data/token/tokenizer.h"
 #include "data/token/words.h"
 
-enum { TOP_WORDS = 64, TOP_MEMORY = 256 << 20 };
+enum { TOP_WORDS = 64, TOP_MEMORY = 256 << 20, REPEATS_MOST = 1024 };
 
 static const char *tokenizer_path, *top, *no_output;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
-static int head = 100, top_words;
+static int head = 100, top_words, repeats;
 static bool describe, top_lines;
 static struct table_style style;
 
@@ -46,6 +46,8 @@ static const struct opt info_opts[] = {
     { 0, "top-words", "count", OPT_INT, &top_words,
       "list the sequences of COUNT words that most documents have",
       .range = { 1, TOP_WORDS } },
+    { 0, "repeats", "count", OPT_INT, &repeats,
+      "find spans of tokens that repeat", .range = { 1, REPEATS_MOST } },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -81,6 +83,88 @@ static int count_ids(const struct shard *s, int32_t eot, struct counts *c,
     return shard_check(s, e);
 }
 
+/* Places of tokens, from 1: where a sequence of `repeats` was first, or 0. */
+struct slot {
+    uint32_t place;
+    uint8_t tag; /* bits of its hash */
+} __attribute__((packed));
+
+struct span {
+    int64_t n, at, first;
+};
+
+/* Returns the first place of the tokens, which is `at` if they are new. */
+static int64_t find_first(const struct shard *s, struct slot *slot, size_t room,
+                          uint64_t hash, int64_t at, const int32_t *ids,
+                          struct err *e)
+{
+    int32_t other[REPEATS_MOST];
+    size_t i = (hash >> 8) % room;
+
+    for (; slot[i].place; i = i + 1 < room ? i + 1 : 0) {
+        if (slot[i].tag != (uint8_t)hash)
+            continue;
+        if (shard_copy(s, slot[i].place - 1, repeats, other, NULL, e) < 0)
+            return -1;
+        if (memcmp(other, ids, (size_t)repeats * sizeof *ids) == 0)
+            return slot[i].place;
+    }
+    slot[i] = (struct slot){ (uint32_t)at, (uint8_t)hash };
+    return at;
+}
+
+/* A span is as long as each sequence of `repeats` tokens in it was before. */
+static int add_spans(struct table *t, const struct shard *s, int32_t eot,
+                     struct err *e)
+{
+    const size_t room = (size_t)s->n / 8 * 9 + 9;
+    AUTO_FREE struct slot *slot = mem_alloc(room, sizeof *slot, s->path, e);
+    int64_t n, spans = 0, tokens = 0, last = INT32_MIN;
+    struct span span = { 0 }, longest = span;
+    uint64_t hash[SHARD_BLOCK];
+    int32_t id[SHARD_BLOCK];
+
+    if (s->n >= UINT32_MAX)
+        return err_set(e, ERR_INPUT,
+                       "%s: --repeats takes fewer than 2^32 tokens", s->path);
+    if (!slot)
+        return -1;
+    memset(slot, 0, room * sizeof *slot);
+    for (int64_t i = 0; i + repeats <= s->n; i += n - repeats + 1) {
+        n = s->n - i < SHARD_BLOCK ? s->n - i : SHARD_BLOCK;
+        if (shard_copy(s, i, n, id, NULL, e) < 0)
+            return -1;
+        for (int64_t j = 0; j + repeats <= n; j++) {
+            hash[j] = hash128(&id[j], (size_t)repeats * sizeof *id, 0).hi;
+            __builtin_prefetch(&slot[(hash[j] >> 8) % room]);
+        }
+        for (int64_t j = 0, inside = 0; j < n; j++) {
+            int64_t b = j + 1 - repeats, at = i + b + 1, first = at;
+
+            inside = id[j] == eot ? 0 : inside + 1;
+            if (inside >= repeats &&
+                (first = find_first(s, slot, room, hash[b], at, id + b, e)) < 0)
+                return -1;
+            if (first == at)
+                continue;
+            if (at != last + 1)
+                span = (struct span){ repeats - 1, at, first };
+            spans += span.n++ < repeats;
+            tokens += at - last < repeats ? at - last : repeats;
+            last = at;
+            if (span.n > longest.n)
+                longest = span;
+        }
+    }
+    table_int(t, tokens);
+    table_real_or_none(t, (double)tokens / (double)s->n);
+    table_int(t, spans);
+    table_int(t, longest.n);
+    table_int_or_none(t, longest.at - 1);
+    table_int_or_none(t, longest.first - 1);
+    return shard_check(s, e);
+}
+
 static int add_shard(struct table *t, const char *path,
                      const struct tokenizer *tok, bool column, struct err *e)
 {
@@ -107,6 +191,8 @@ static int add_shard(struct table *t, const char *path,
     table_int_or_none(t, c.distinct);
     table_int_or_none(t, c.max);
     table_text(t, sha256);
+    if (repeats && add_spans(t, &s, tok ? tokenizer_eot(tok) : -1, e) < 0)
+        return -1;
     if (tok && head > 0) {
         const int64_t n = s.n < head ? s.n : head;
         AUTO_FREE int32_t *ids = xmalloc((size_t)n * sizeof *ids);
@@ -177,7 +263,7 @@ static int add_text(struct table *t, char *path, const struct tokenizer *tok,
     table_none(t);
     table_none(t);
     table_text(t, sha256);
-    if (column)
+    for (int i = column ? -1 : 0; i < (repeats ? 6 : 0); i++)
         table_none(t);
     if (!describe)
         return ret;
@@ -282,6 +368,9 @@ static int info_main(int argc, char **argv, struct err *e)
         return -1;
     table_columns(&t, "file", "format", "bytes", "tokens", "documents",
                   "distinct", "largest", "sha256", NULL);
+    if (repeats)
+        table_columns(&t, "in_spans", "share", "spans", "longest_span",
+                      "span_at", "first_at", NULL);
     if (column)
         table_column(&t, "head");
     if (describe)

@@ -90,7 +90,7 @@ shift $n
 "$bin/$prog" "$@" $help >/dev/null || echo "$prog $*" >&2
 END
 chmod +x "$dir/stubs/gtrain"
-for name in gdata gtrack gplot mpirun srun torchrun cat duckdb jq sh sed shuf; do
+for name in gdata gtrack gplot mpirun srun torchrun cat duckdb head jq sh sed shuf tail; do
     ln "$dir/stubs/gtrain" "$dir/stubs/$name"
 done
 
