@@ -121,7 +121,7 @@ static int add_spans(struct table *t, const struct shard *s, int32_t eot,
     AUTO_FREE struct slot *slot = mem_alloc(room, sizeof *slot, s->path, e);
     int64_t n, spans = 0, tokens = 0, last = INT32_MIN;
     struct span span = { 0 }, longest = span;
-    uint64_t hash[SHARD_BLOCK];
+    AUTO_FREE uint64_t *hash = xmalloc(SHARD_BLOCK * sizeof *hash);
     int32_t id[SHARD_BLOCK];
 
     if (s->n >= UINT32_MAX)
