@@ -19,6 +19,7 @@
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
 #include "data/corpus/hashset.h"
+#include "data/corpus/roll.h"
 #include "data/shards/lock.h"
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
@@ -121,7 +122,8 @@ static int add_spans(struct table *t, const struct shard *s, int32_t eot,
     AUTO_FREE struct slot *slot = mem_alloc(room, sizeof *slot, s->path, e);
     int64_t n, spans = 0, tokens = 0, last = INT32_MIN;
     struct span span = { 0 }, longest = span;
-    AUTO_FREE uint64_t *hash = xmalloc(SHARD_BLOCK * sizeof *hash);
+    AUTO_FREE uint64_t *hash = xcalloc(SHARD_BLOCK + 1, sizeof *hash);
+    uint64_t power[ROLL_MAX + 1], highest = 1; /* for roll.h */
     int32_t id[SHARD_BLOCK];
 
     if (s->n >= UINT32_MAX)
@@ -130,12 +132,17 @@ static int add_spans(struct table *t, const struct shard *s, int32_t eot,
     if (!slot)
         return -1;
     memset(slot, 0, room * sizeof *slot);
+    roll_powers(power);
+    for (int i = 0; i < repeats; i++)
+        highest *= power[1];
     for (int64_t i = 0; i + repeats <= s->n; i += n - repeats + 1) {
         n = s->n - i < SHARD_BLOCK ? s->n - i : SHARD_BLOCK;
         if (shard_copy(s, i, n, id, NULL, e) < 0)
             return -1;
+        for (int64_t j = 0; j < n; j++)
+            hash[j + 1] = hash[j] * power[1] + (uint64_t)id[j] + 1;
         for (int64_t j = 0; j + repeats <= n; j++) {
-            hash[j] = hash128(&id[j], (size_t)repeats * sizeof *id, 0).hi;
+            hash[j] = roll_hash(hash[j], hash[j + repeats], highest, repeats);
             __builtin_prefetch(&slot[(hash[j] >> 8) % room]);
         }
         for (int64_t j = 0, inside = 0; j < n; j++) {
