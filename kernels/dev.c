@@ -7,7 +7,6 @@
 #include "common/num.h"
 #include "common/opt.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const struct dev_type *const dev_types[] = { &cpu_dev,

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 

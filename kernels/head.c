@@ -15,8 +15,6 @@
 #include "kernels/head_goals.h"
 #include "kernels/ref.h"
 
-#include <stdlib.h>
-
 static double slope_of(double l, double cap)
 {
     return cap > 0 ? 1 - l * l / (cap * cap) : 1;

@@ -9,7 +9,6 @@
 #include "common/mem.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* c(rows, cols) += or = sum(rows, NR): a tile at the right edge of C. */
 static void store_edge(float *c, int64_t c_down, const float *sum, int64_t rows,

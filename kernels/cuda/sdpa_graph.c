@@ -10,7 +10,6 @@
 #include "common/mem.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_JSON = 16 << 20 };

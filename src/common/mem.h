@@ -1,6 +1,6 @@
 #pragma once
 
-#include <stddef.h>
+#include <stdlib.h>
 
 #include "common/err.h"
 

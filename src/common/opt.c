@@ -4,8 +4,6 @@
 #include <ctype.h>
 #include <getopt.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <stddef.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t sig_flag;

@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 #include "common/program.h"

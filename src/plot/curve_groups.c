@@ -6,7 +6,6 @@
 #include "plot/curves.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"

@@ -2,7 +2,6 @@
 #include "plot/smooth_choice.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"

@@ -5,7 +5,6 @@
 #include "track/runs/track.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 

@@ -3,8 +3,6 @@
  */
 #include "config.h"
 
-#include <stdlib.h>
-
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"

@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include <omp.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

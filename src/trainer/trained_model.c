@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/trained_model.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/confine.h"

@@ -1,8 +1,6 @@
 #include "config.h"
 #include "common/format/json_scan.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "common/utf8.h"

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "data/corpus/clean.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/conf.h"

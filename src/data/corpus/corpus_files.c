@@ -2,7 +2,6 @@
 #include "data/corpus/corpus_files.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

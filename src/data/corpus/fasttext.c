@@ -2,7 +2,6 @@
 #include "data/corpus/fasttext.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

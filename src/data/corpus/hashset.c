@@ -1,8 +1,6 @@
 #include "config.h"
 #include "data/corpus/hashset.h"
 
-#include <stdlib.h>
-
 #include "common/mem.h"
 
 /* The slot that holds the hash, or would hold it. */

@@ -2,7 +2,6 @@
 #include "data/corpus/leak.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

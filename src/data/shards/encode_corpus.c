@@ -1,7 +1,6 @@
 #include "config.h"
 #include "data/shards/encode_corpus.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "data/shards/mixture.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/hash.h"

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "data/token/bpe.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"

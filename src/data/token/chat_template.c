@@ -14,7 +14,6 @@
 
 #include <ctype.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"

@@ -5,7 +5,6 @@
 #include "data/token/tokfile.h"
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/output/emit.h"

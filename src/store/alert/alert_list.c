@@ -1,7 +1,6 @@
 #include "config.h"
 #include "store/alert/alert_list.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "store/format/chain.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"

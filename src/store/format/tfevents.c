@@ -13,9 +13,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

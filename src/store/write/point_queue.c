@@ -2,7 +2,6 @@
 #include "store/write/point_queue.h"
 
 #include <search.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <search.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

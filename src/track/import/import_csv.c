@@ -16,7 +16,6 @@
 #include <math.h>
 #include <search.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

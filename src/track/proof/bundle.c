@@ -2,7 +2,6 @@
 #include "track/proof/bundle.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/mem.h"

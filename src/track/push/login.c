@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <ini.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

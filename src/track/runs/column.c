@@ -2,7 +2,6 @@
 #include "track/runs/column.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/hash.h"

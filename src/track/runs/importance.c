@@ -2,7 +2,6 @@
 #include "track/runs/importance.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/num.h"

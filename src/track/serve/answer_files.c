@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <microhttpd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>

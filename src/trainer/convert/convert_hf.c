@@ -5,7 +5,6 @@
 #include "trainer/convert/convert.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"

@@ -11,7 +11,6 @@
 #include "trainer/device/device_check.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 #include "common/rng.h"

@@ -2,7 +2,6 @@
 #include "trainer/engine/python_random.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 

@@ -5,7 +5,6 @@
 #include "trainer/model/graph.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 #include "trainer/model/graph_calls.h"

@@ -1,8 +1,6 @@
 #include "config.h"
 #include "trainer/model/rules.h"
 
-#include <stddef.h>
-
 #include "common/rng.h"
 
 static struct graph_node *src(struct graph *g, const struct graph_node *n,

@@ -6,8 +6,6 @@
 #include "config.h"
 #include "data/corpus/parquet/parquet.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

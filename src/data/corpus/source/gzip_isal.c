@@ -9,7 +9,6 @@
 #include "config.h"
 #include "data/corpus/source/source.h"
 
-#include <stdlib.h>
 #include <isa-l/igzip_lib.h>
 
 #include "common/mem.h"

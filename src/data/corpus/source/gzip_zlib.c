@@ -4,7 +4,6 @@
 #include "config.h"
 #include "data/corpus/source/source.h"
 
-#include <stdlib.h>
 #define ZLIB_CONST
 #include <zlib.h>
 
