@@ -32,6 +32,7 @@ T_ENV = top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	PATH='$(abs_top_builddir):'$$PATH; export PATH; \
 	GTRACK_CACHE=; export GTRACK_CACHE; \
 	OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
+	TMPDIR=$$('$(abs_top_srcdir)'/t/lib/folder); export TMPDIR; \
 	CC='$(CC)'; export CC; CXX='$(CXX)'; export CXX;
 AM_TESTS_ENVIRONMENT = $(T_ENV)
 

@@ -5,6 +5,7 @@ EXTRA_DIST += \
 	%D%/campaign.sh \
 	%D%/commands.sh \
 	%D%/fixtures.sh \
+	%D%/folder \
 	%D%/httpd.pl \
 	%D%/parquet.pl \
 	%D%/power_cut.pl \

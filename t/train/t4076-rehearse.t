@@ -1,5 +1,6 @@
 #!/bin/sh
 # gtrain rehearse: it finds what would go wrong in a job, before the job.
+unset TMPDIR # checkpoints are to be on a disk
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 encode_letters data --shard-tokens 3000
