@@ -56,41 +56,55 @@ ls usr1/step-*/state.json >/dev/null 2>&1 || bad="$bad no checkpoint"
 grep -q "stopped by a signal after step" log || bad="$bad $(tail -n 5 log)"
 is "$bad" "" "SIGUSR1 to mpirun saves a checkpoint and ends with status 75"
 
+# What waits for a timeout, or for mpirun to kill what it aborts, does so at the
+# same time, each in a folder of its own.
+begin() {   # begin NAME COMMAND...: its output goes to NAME/bad
+    mkdir "$1"
+    cp c.ini train_0.bin "$1"
+    (
+        cd "$1" || exit
+        shift
+        "$@" >bad 2>&1
+    ) &
+}
+
 # With sums of the library and of our own, where a rank waits for a neighbour.
-for mode in ddp zero1; do
-    start_endless stuck.$mode mpirun -np 4 "$gtrain" --set parallel.mode=$mode \
-        --set run.name=stuck.$mode --set parallel.timeout=8s
+stuck() {   # stuck MODE: print the stuck rank as the others name it
+    start_endless ck mpirun -np 4 "$gtrain" --set parallel.mode="$1" \
+        --set parallel.timeout=8s
     victim=$(echo "$ranks" | sed -n 3p)
     kill -STOP "$victim"
     expect_end 6
-    grep 'did not respond' log | sed 's/.*pid //' | sort -u >blamed
-    is "$(cat blamed)$bad" "$victim) did not respond for 8 s" \
-        "of four ranks under mpirun all name the stuck one, in $mode" \
-        "$(tail -n 9 log)"
+    echo "$victim) did not respond for 8 s" >want
+    grep 'did not respond' log | sed 's/.*pid //' | sort -u
+    printf %s "$bad"
+}
+for mode in ddp zero1; do
+    begin stuck.$mode stuck $mode
 done
-# mpirun kills the others a second after a signal; a busy machine needs more
-OMPI_MCA_odls_base_sigkill_timeout=8
-export OMPI_MCA_odls_base_sigkill_timeout
-for batch in 12 600000; do
-    rm -f log
-    mpirun -np 3 "$gtrain" --config c.ini --set run.name=dead$batch \
-        --set schedule.steps=1000000 --set train.batch=$batch \
+
+dead() {    # dead BATCH: print what is wrong
+    mpirun -np 3 "$gtrain" --config c.ini --set run.name=dead \
+        --set schedule.steps=1000000 --set train.batch="$1" \
         --set eval.every=0 --set checkpoint.last=no >log 2>&1 &
     parent=$!
     await_line log 'FLOP per token' $parent
     victim=$(children $parent | tail -n 1)
     kill -9 "$victim"
     wait $parent
-    bad=
     grep -q "^gtrain: .*pid $victim) died" log ||
-        bad="not named: $(tail -n 12 log)"
-    got=$(gtrack ls --tsv --no-header -c status,reason "name=dead$batch")
+        echo "not named: $(tail -n 12 log)"
+    got=$(gtrack ls --tsv --no-header -c status,reason name=dead)
     case $got in
     FAILED*"pid $victim) died"*) ;;
-    *) bad="$bad the run: $got" ;;
+    *) echo "the run: $got" ;;
     esac
-    is "$bad" "" \
-        "a rank that dies under mpirun is named and fails the run, with $batch sequences a step"
+}
+# mpirun kills the others a second after a signal; a busy machine needs more
+OMPI_MCA_odls_base_sigkill_timeout=4
+export OMPI_MCA_odls_base_sigkill_timeout
+for batch in 12 600000; do
+    begin dead.$batch dead $batch
 done
 
 # two machines are two network namespaces with host names of their own
@@ -110,7 +124,6 @@ join_hosts() {
 }
 rm -f log
 victim=
-OMPI_MCA_odls_base_sigkill_timeout=8
 if join_hosts 2>err; then
     cat >agent <<END
 #!/bin/sh
@@ -145,6 +158,16 @@ END
 else
     skip "$name" "no right to make network namespaces: $(tail -n 1 err)"
 fi
+wait
+for mode in ddp zero1; do
+    is "$(cat stuck.$mode/bad)" "$(cat stuck.$mode/want)" \
+        "of four ranks under mpirun all name the stuck one, in $mode" \
+        "$(tail -n 9 stuck.$mode/log)"
+done
+for batch in 12 600000; do
+    is "$(cat dead.$batch/bad)" "" \
+        "a rank that dies under mpirun is named and fails the run, with $batch sequences a step"
+done
 ip netns del $near 2>err
 ip netns del $far 2>err
 done_testing
