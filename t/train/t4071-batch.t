@@ -1,5 +1,6 @@
 #!/bin/sh
 # gtrain batch: it finds the document of a spike; doc/provable.md shows how.
+unset TMPDIR # checkpoints are to be on a disk
 . "$(dirname "$0")/../lib/tap.sh"
 awk '/^```/ { code = $0 == "```sh"; next } code' "$top/doc/provable.md" >demo
 ok "$(test -s demo; echo $?)" "doc/provable.md has commands"
