@@ -250,8 +250,7 @@ static bool is_asked_again(const struct run_info *run, const char *metric,
  * samples where rounding may turn them, or what `gtrain eval` has added. */
 static void list_others(const struct run_info *run, bool rounded, struct buf *b)
 {
-    static const char *const machine[] = { "system/", "perf/", "event/",
-                                           "train/tokens" };
+    static const char *const machine[] = { "system/", "perf/", "event/" };
     static const char *const artifacts[] = { "documents", RUN_INFO_TASKS,
                                              "samples" };
     static const char before[] = "; not computed again: ";

@@ -75,7 +75,7 @@ run one passed
 run two passed
 replay one passed
 replay two passed" "each check has a row"
-like out "^replay${tab}one.*80 numbers and 2 checkpoints are equal to the last bit" \
+like out "^replay${tab}one.*120 numbers and 2 checkpoints are equal to the last bit" \
     "the run is certified with the data of the archive"
 verify "steps that are drawn are computed again" 0 paper.tar --sample 2
 like out "^replay${tab}two.*certified" "a sample certifies each run"

@@ -27,7 +27,7 @@ replay() {
     is $? "$status" "$name" "$(cat out err)"
 }
 replay "all that training did is certified" 0 --steps 1:40
-is "$(cut -f1,3,4,6 out)" "1-40${tab}249${tab}5${tab}equal" \
+is "$(cut -f1,3,4,6 out)" "1-40${tab}329${tab}5${tab}equal" \
     "validation, answers and samples are counted with the steps"
 unlike err "not computed again" "nothing of it is left out"
 
@@ -46,6 +46,10 @@ forge "a loss" metrics/train/loss '/ 15$/s/ [0-9]/ 1/' 1 \
     "differs at step 15: train/loss is" --steps 11:20
 forge "a noise scale" metrics/train/noise_scale '/ 15$/s/ [0-9]/ 1/' 1 \
     "differs at step 15: train/noise_scale is" --steps 11:20
+forge "a number of tokens" metrics/train/tokens '/ 15$/s/ [0-9]/ 1/' 1 \
+    "differs at step 15: train/tokens is" --steps 11:20
+forge "a number of operations" metrics/train/total_flops '/ 15$/s/ [0-9]/ 1/' 1 \
+    "differs at step 15: train/total_flops is" --steps 11:20
 forge "a validation loss before the first step" metrics/val/loss \
     '1s/ [0-9.]* / 9.5 /' 1 "differs at step 0: val/loss is" --steps 1:3
 forge "a validation loss" metrics/val/loss '/ 20$/s/ [0-9.]* / 1.5 /' 1 \
@@ -120,7 +124,7 @@ rmdir "$run/artifacts/documents"
 # Ranks validate, ask and sample together.
 gtrain --config c.ini --name pair -q --ranks 2 >out 2>&1
 gtrain replay pair --steps 1:40 --tsv --no-header >out 2>err
-is "$? $(cut -f3,4,6 out)" "0 240${tab}4${tab}equal" \
+is "$? $(cut -f3,4,6 out)" "0 320${tab}4${tab}equal" \
     "two ranks certify what two ranks did" "$(cat err)"
 metrics=$(gtrack where pair)/metrics
 cp "$metrics/val/loss" kept

@@ -90,11 +90,13 @@ static bool is_source(const struct run_info *run, const char *metric)
     return false;
 }
 
+/* clang-format off */
 const char *const run_info_provable[] = {
-    "train/loss",     "train/perplexity",  "train/grad_norm",
-    "train/lr",       "train/noise_scale", "val/loss",
-    "val/perplexity", "val/bpb",           NULL,
+    "train/loss", "train/perplexity", "train/grad_norm", "train/lr",
+    "train/tokens", "train/total_flops", "train/noise_scale",
+    "val/loss", "val/perplexity", "val/bpb", NULL
 };
+/* clang-format on */
 
 const char *const run_info_answers[] = {
     "acc",       "acc_norm",   "acc_stderr", "acc_norm_stderr",

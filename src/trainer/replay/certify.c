@@ -193,7 +193,7 @@ static double relative(double is, double was)
 }
 
 /* Something differs.  Of what rounds differently here, judge() says whether
- * rounding may explain it; the learning rate does not. */
+ * rounding may explain it; the learning rate and counts do not round. */
 static void note_difference(const struct certify *c, struct certify_result *r,
                             int which, double off, const char *what)
 {
@@ -201,7 +201,7 @@ static void note_difference(const struct certify *c, struct certify_result *r,
         return;
     snprintf(r->what, sizeof r->what, "%s", what);
     r->off = off;
-    if (*c->other && which != CERTIFY_LR)
+    if (*c->other && (which < CERTIFY_LR || which > CERTIFY_FLOPS))
         r->doubt = which;
     else
         r->differs = c->engine->state.step;
@@ -420,6 +420,7 @@ static int compare_step(struct certify *c, struct certify_result *r,
                         struct err *e)
 {
     struct coll *coll = &c->engine->coll;
+    const double tokens = (double)c->engine->state.tokens;
     struct {
         int64_t differs;
         bool has_sums;
@@ -430,6 +431,9 @@ static int compare_step(struct certify *c, struct certify_result *r,
         compare_number(c, r, CERTIFY_LOSS, c->step.loss);
         compare_number(c, r, CERTIFY_NORM, c->step.norm);
         compare_number(c, r, CERTIFY_LR, c->step.lr);
+        compare_number(c, r, CERTIFY_TOKENS, tokens);
+        compare_number(c, r, CERTIFY_FLOPS,
+                       tokens * gpt_flops_per_token(&c->engine->gpt));
         compare_number(c, r, CERTIFY_NOISE,
                        step_noise_scale(c->engine->state.noise));
         compare_number(c, r, CERTIFY_PERPLEXITY, exp(c->step.loss));

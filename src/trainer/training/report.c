@@ -319,7 +319,7 @@ static bool is_recorded(const struct engine *eng)
 static void store_step(struct report *r, const struct engine *eng,
                        const struct step *s)
 {
-    enum { ALWAYS = 10, SOMETIMES = 6 };
+    enum { ALWAYS = 11, SOMETIMES = 6 };
     const int64_t step = eng->state.step;
     const double rate = (double)s->tokens / s->seconds;
     const double noise = step_noise_scale(eng->state.noise);
@@ -329,6 +329,8 @@ static void store_step(struct report *r, const struct engine *eng,
         { "train/lr", s->lr },
         { "train/grad_norm", s->norm },
         { "train/tokens", (double)eng->state.tokens },
+        { "train/total_flops",
+          (double)eng->state.tokens * r->meter->flops_per_token },
         { "train/epoch",
           (double)engine_sequences(eng) / windows_of(eng->data.train) },
         { "perf/tokens_per_s", rate },
