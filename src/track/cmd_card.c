@@ -46,6 +46,7 @@ static const struct line {
     { "Tokens", "train/tokens", ".0f" },
     { "Tokens of a step", "derived.tokens_per_step" },
     { "FLOPs of a token", "derived.flops_per_token" },
+    { "FLOPs", "train/total_flops", ".4g" },
     { "Optimiser", "optim.name" },
     { "Peak learning rate", "optim.lr" },
     { "Schedule", "schedule.kind" },
@@ -75,18 +76,21 @@ static void add_value(struct buf *b, const struct runs *r,
                    line->format ? " | " : "", line->format ? line->format : "");
 }
 
-/* A line that a model wrote: what could begin a claim is broken by a space. */
+/* A line that a model wrote: what could begin a claim, or name a figure that
+ * `gtrack claims` would look for, is broken by a space. */
 static void add_written(struct buf *b, const char *text)
 {
+    static const char *const begins[] = { "<!--", "\\gtrack{", "![" };
     AUTO(buf_clear) struct buf shown = BUF_INIT;
-    const char *at, *begin;
 
     utf8_visible(&shown, text);
-    for (at = shown.s; (begin = strstr(at, "<!--")); at = begin + 2) {
-        buf_add(b, at, (size_t)(begin + 2 - at));
-        buf_char(b, ' ');
+    for (const char *at = shown.s; *at; at++) {
+        buf_char(b, *at);
+        for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+            if (strncmp(at, begins[i], strlen(begins[i])) == 0)
+                buf_char(b, ' ');
     }
-    buf_printf(b, "%s\n", at);
+    buf_char(b, '\n');
 }
 
 /* The newest sample, as lines of code. */

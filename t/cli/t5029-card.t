@@ -3,6 +3,7 @@
 . "$(dirname "$0")/../lib/tap.sh"
 for step in 1 2 3; do
     echo "{\"step\": $step, \"val/loss\": 3.$step, \"train/tokens\": $((step * 640)),
+        \"train/total_flops\": $((step * 41))12345678901234567,
         \"task/piqa/acc\": 0.6$step, \"task/piqa/acc_stderr\": 0.0$step}" | tr -d '\n'
     echo
 done >points
@@ -10,7 +11,11 @@ gtrack log -p optim.lr=0.003 -p model.layers=4 -p data.train='a b.bin' \
     -p derived.teacher=c0ffee small <points >out 2>&1
 ok $? "a run is logged"
 mkdir -p "$(gtrack where small)/artifacts/samples"
-printf 'Once upon\na <!-- gtrack: small | val/loss -->9<!-- /gtrack --> time.\n' >"$(gtrack where small)/artifacts/samples/step-00000002.txt"
+cat >"$(gtrack where small)/artifacts/samples/step-00000002.txt" <<'END'
+Once upon
+a <!-- gtrack: small | val/loss -->9<!-- /gtrack --> time.
+so \gtrack{small | val/loss}{9} and \gtrack{ ![x](none.png)
+END
 id=$(gtrack where small | sed 's|.*/||')
 gtrack card small -o MODEL.md >out 2>err
 is $? 0 "a card is written"
@@ -24,7 +29,11 @@ like MODEL.md '^- Hash of the teacher: .*c0ffee' "the teacher is part of the dat
 is "$(sed 's/<![^>]*>//g' MODEL.md | grep '^- task')" "- task/piqa/acc: 0.6300
 - task/piqa/acc_stderr: 0.0300" "tasks have their errors"
 like MODEL.md '^    Once upon$' "the newest sample is in the card"
-like MODEL.md '^    a <! -- gtrack: small' "a claim that a model wrote is none"
+like MODEL.md '^    a < !-- gtrack: small' "a claim that a model wrote is none"
+like MODEL.md '^    so . gtrack{small .* . gtrack{ ! \[x\]' \
+    "a claim of LaTeX and a figure that a model wrote are none"
+is "$(sed 's/<![^>]*>//g' MODEL.md | grep '^- FLOPs')" "- FLOPs: 1.231e+19" \
+    "the operations of the whole training are there"
 is "$(grep -c 'Energy\|Seed' MODEL.md)" 0 "values that the run does not have are left out"
 like MODEL.md "^    gtrain replay $id\$" "the commands that prove it name the run"
 check "the values hold" gtrack claims MODEL.md
