@@ -11,7 +11,6 @@
 
 #include "common/num.h"
 #include "common/opt.h"
-#include "common/path.h"
 
 static size_t index_of(const struct conf *c, const struct setting *s)
 {
@@ -311,6 +310,7 @@ struct walk {
     conf_walk_fn *call;
     void *arg;
     bool alone; /* the file extends no other */
+    struct path_list *files;
     struct arena mem;
     const struct walked *last;
 };
@@ -421,6 +421,8 @@ static struct walked *begin_file(struct walk *w, const char *path,
         return NULL;
     }
     w->last = new;
+    if (w->files)
+        path_list_add(w->files, xstrdup(path));
     return new;
 }
 
@@ -448,9 +450,11 @@ static int walk_file(struct walk *w, const char *path, struct err *e)
 }
 
 int conf_walk(const char *path, bool alone, conf_walk_fn *call, void *arg,
-              struct err *e)
+              struct path_list *files, struct err *e)
 {
-    struct walk w = { .call = call, .arg = arg, .alone = alone };
+    struct walk w = {
+        .call = call, .arg = arg, .alone = alone, .files = files
+    };
     int ret;
 
     /* a path may be longer than the 200 bytes that libinih allows for a line;
@@ -477,7 +481,7 @@ static int put_once(void *arg, const char *key, const char *value,
 
 int conf_read(struct conf *c, const char *path, bool alone, struct err *e)
 {
-    return conf_walk(path, alone, put_once, c, e);
+    return conf_walk(path, alone, put_once, c, NULL, e);
 }
 
 /* ---- back to text ----------------------------------------------------- */

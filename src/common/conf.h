@@ -7,6 +7,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/mem.h"
+#include "common/path.h"
 
 /*
  * conf - settings, each defined once, in a table
@@ -101,11 +102,12 @@ int conf_put_int(struct conf *, const char *key, int64_t value,
 
 /* Call call() for each assignment of a file and those that it extends, with
  * "section.key": for a file that has the settings of more than one table.  -1
- * from call() ends it. */
+ * from call() ends it.  The paths of these files, in the order in which they
+ * are opened, become a list; NULL is allowed. */
 typedef int conf_walk_fn(void *arg, const char *key, const char *value,
                          const char *where, struct err *);
 int conf_walk(const char *path, bool alone, conf_walk_fn *, void *arg,
-              struct err *);
+              struct path_list *files, struct err *);
 
 const struct setting *conf_find(const struct conf *, const char *key);
 /* "conf/x.ini:12", "--set", or NULL when it is the default. */

@@ -406,7 +406,7 @@ int sweep_read(struct sweep *s, const char *path, struct err *e)
     const bool wandb = str_ends(path, ".yaml") || str_ends(path, ".yml");
 
     if (wandb ? sweep_read_wandb(s, path, e) < 0
-              : conf_walk(path, false, read_setting, s, e) < 0)
+              : conf_walk(path, false, read_setting, s, NULL, e) < 0)
         return -1;
     resolve_base(s);
     if (!s->name[0])

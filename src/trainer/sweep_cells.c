@@ -21,7 +21,7 @@ bool sweep_cells_in(const char *path)
 {
     bool found = false;
 
-    conf_walk(path, false, find_section, &found, ERR_IGNORED);
+    conf_walk(path, false, find_section, &found, NULL, ERR_IGNORED);
     return found;
 }
 

@@ -13,7 +13,10 @@ head -n 3 data/own.jsonl >data/shots.jsonl
 for i in 1 2 3 4; do
     echo '{"text": "some '$i' more words"}'
 done >data/lambada_test.jsonl
-printf '%s\n' '[own]' 'shots = 1' 'shots_file = shots.jsonl' >base.ini
+mkdir common
+printf '%s\n' '[own]' 'shots = 1' >common/base.ini
+printf '%s\n' 'extends = base.ini' >common/between.ini
+printf '%s\n' 'extends = common/between.ini' '[own]' 'shots_file = shots.jsonl' >base.ini
 cat >own.ini <<'END'
 extends = base.ini
 [own]
@@ -114,7 +117,7 @@ gtrack claims --fill r.md >out 2>&1 && gtrack claims --tsv --no-header r.md >out
 is "$? $(cut -f3,6 out)" "0 task/own/acc${tab}equal" "a claim on an answer holds"
 gtrack bundle one -o paper.tar --data >out 2>&1
 tar tf paper.tar >names
-for file in own.ini base.ini data/own.jsonl data/shots.jsonl data/lambada_test.jsonl; do
+for file in own.ini base.ini common/between.ini common/base.ini data/own.jsonl data/shots.jsonl data/lambada_test.jsonl; do
     like names "^paper/files/$file\$" "a bundle has $file"
 done
 
@@ -187,6 +190,15 @@ bad 2 "a task that is given twice is refused" 'there are two tasks lambada' \
     eval.tasks=lambada,own.ini,lambada
 bad 2 "tasks without a tokenizer are refused" 'need a tokenizer' data.tokenizer= \
     model.vocab=260
+printf '%s\n' '[own]' 'shot = 1' >common/wrong.ini
+printf '%s\n' 'extends = common/wrong.ini' >wrong.ini
+sed 's/base/wrong/' own.ini >far.ini
+bad 2 "a file that others extend is refused with its line" \
+    'eval.tasks: far.ini:1: wrong.ini:1: common/wrong.ini:2: a task has no .*shot' \
+    eval.tasks=far.ini
+printf '%s\n' 'extends = far.ini' >wrong.ini
+bad 2 "files that extend each other are refused" \
+    'eval.tasks: far.ini:1: wrong.ini:1: far.ini extends itself' eval.tasks=far.ini
 sed 's/{q}/{p}/' own.ini >other.ini
 bad 1 "a template without its field is refused" \
     'eval.tasks: data/own.jsonl:1: there is no p' eval.tasks=other.ini

@@ -505,7 +505,7 @@ int alert_list_read(struct alert_list *l, struct err *e)
         return err_set(e, ERR_USAGE,
                        "there are no alerts; set GTRACK_ALERTS to a file of "
                        "alerts, or use gtrack alert --when");
-    ret = conf_walk(path, false, read_setting, &f, e);
+    ret = conf_walk(path, false, read_setting, &f, NULL, e);
     for (size_t i = 0; ret == 0 && i < f.n; i++)
         ret = add_section(l, &f.item[i], e);
     if (ret == 0 && f.n == 0)

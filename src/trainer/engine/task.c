@@ -70,9 +70,6 @@ static int add_key(void *arg, const char *key, const char *value,
         *t = (struct task){ .name = arena_strndup(&all->mem, key, n),
                             .ini = l->ini };
     }
-    if (l->ini && strncmp(where, l->ini, strlen(l->ini)) != 0)
-        t->base = arena_strndup(&all->mem, where,
-                                (size_t)(strrchr(where, ':') - where));
     buf_printf(&text, "%s%s", str_or_empty(t->is[i]), value);
     replace_text(&text, "\\n", "\n");
     replace_text(&text, "\\s", " ");
@@ -99,13 +96,20 @@ static int add_known(void *arg, const char *section, const char *name,
 static int add_tasks(struct tasks *all, const char *word, struct err *e)
 {
     struct loading l = { all, all->n, NULL, { .word = word } };
+    AUTO(path_list_clear) struct path_list files = { 0 };
+    const char **base;
 
     if (str_ends(word, ".ini"))
         l.ini = arena_strdup(&all->mem, word);
     else
         ini_parse_string(task_known, add_known, &l);
-    if (l.ini && conf_walk(word, false, add_key, &l, e) < 0)
+    if (l.ini && conf_walk(word, false, add_key, &l, &files, e) < 0)
         return -1;
+    base = arena_alloc(&all->mem, (files.n + 1) * sizeof *base);
+    for (size_t i = 1; i < files.n; i++) /* the first is the file itself */
+        base[i - 1] = arena_strdup(&all->mem, path_listed(&files, i));
+    for (size_t i = l.first; i < all->n; i++)
+        all->task[i].base = base;
     if (all->n > l.first)
         return 0;
     err_set(e, ERR_USAGE, "there is no task %s%s", l.ini ? "in " : "", word);

@@ -49,8 +49,8 @@ enum task_key {
 };
 
 struct task {
-    const char *name, *ini; /* the file, or NULL: conf/tasks.ini */
-    const char *base;       /* a file that this one extends, or NULL */
+    const char *name, *ini;  /* the file, or NULL: conf/tasks.ini */
+    const char *const *base; /* the files that it extends, until a NULL */
     const char *is[TASK_KEYS];
     const char *path, *shots_path; /* of the questions, and of the shots */
     int64_t limit, shots;

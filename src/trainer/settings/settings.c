@@ -126,7 +126,7 @@ int settings_read(struct settings *c, const char *path, struct err *e)
     ret = conf_read(&c->conf, path, false, e);
     /* say so when the file describes a sweep */
     if (ret < 0 && conf_walk(path, false, refuse_sweep, (char *)(uintptr_t)path,
-                             &sweep) < 0)
+                             NULL, &sweep) < 0)
         *e = sweep;
     return ret;
 }

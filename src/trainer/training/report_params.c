@@ -119,7 +119,6 @@ static void store_task(struct run *run, const struct task *t)
         { "file", t->path },
         { "shots_file", t->shots > 0 ? t->shots_path : NULL },
         { "ini", t->ini },
-        { "extends", t->base },
     };
 
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
@@ -128,6 +127,12 @@ static void store_task(struct run *run, const struct task *t)
 
         if (file[i][1])
             run_param(run, key, file[i][1]);
+    }
+    for (size_t i = 0; t->base[i]; i++) {
+        AUTO_FREE char *key =
+            xasprintf("derived.task.%s.extends.%zu", t->name, i + 1);
+
+        run_param(run, key, t->base[i]);
     }
 }
 
