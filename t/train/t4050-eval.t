@@ -200,6 +200,43 @@ for b in 1 64; do
         --tasks arc_easy,sciq 2>&1 | grep 'question .*choice'
 done | sort -u | wc -l | grep -qx 8
 ok $? "a loss does not depend on what is read at once"
+# Questions of 12 to 27 tokens with 2 to 4 choices of 1 to 5 tokens: those that
+# share 16 are read together.
+awk 'BEGIN {
+    split("the quick fox jumps over the lazy hen brown dog runs old cat", word)
+    for (q = 0; q < 40; q++) {
+        context = "fox"
+        for (i = 0; i < 11 + q % 16; i++)
+            context = context " " word[(q * 7 + i * i) % 13 + 1]
+        choices = ""
+        for (c = 0; c < 2 + q % 3; c++) {
+            text = ""
+            for (i = 0; i < 1 + (q + c) % 5; i++)
+                text = text (i ? " " : "") word[(q + 3 * c + 5 * i) % 13 + 1]
+            choices = choices (c ? ", " : "") "\"" text "\""
+            printf "{\"q\": \"%s\", \"a\": \"%s\"}\n", context, text >"tasks/own.jsonl"
+        }
+        printf "{\"q\": \"%s\", \"a\": [%s], \"r\": 0}\n", context, choices
+    }
+}' >tasks/many.jsonl
+printf '%s\n' '[many]' 'context = {q}' 'choices = {a}' 'label = {r}' >many.ini
+printf '%s\n' '[own]' 'context = {q}' 'choices = {a}' >own.ini
+losses() { # losses FILE: of each choice of each question, in order
+    gtrain eval run1 --device cpu --data tasks --tasks "$1" -v 2>&1 |
+        sed -n 's/.*question .* of [0-9]: //p'
+}
+losses many.ini >many
+mv tasks/many.jsonl all.jsonl
+while read -r line; do
+    echo "$line" >tasks/many.jsonl
+    losses many.ini
+done <all.jsonl >single
+test "$(wc -l <many)" -eq 119 && cmp many single
+ok $? "a question has the same losses, to the last digit, read alone or with others" \
+    "$(paste many single)"
+losses own.ini >own
+paste many own | awk '{ d = $1 - $2 } d * d > 1e-10 { bad++ } END { exit bad || NR != 119 }'
+ok $? "a text that is read for itself has almost the same loss" "$(paste many own)"
 while read -r task line why; do
     echo "$line" | tr '~' ' ' >"tasks/$task.jsonl"
     gtrain eval run1 --data tasks --tasks "$task" >out 2>&1

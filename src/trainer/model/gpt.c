@@ -347,12 +347,13 @@ void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
                : graph_linear(&gpt->graph, x, head, GRAPH_NONE);
 }
 
-void gpt_build_prompt(struct gpt *gpt, const struct settings *c, int64_t T)
+void gpt_build_prompts(struct gpt *gpt, const struct settings *c, int64_t B,
+                       int64_t T)
 {
     struct builder b = { .T = T, .prompt = true };
     int head;
 
-    gpt->output = build_trunk(gpt, &b, c, 1, &head);
+    gpt->output = build_trunk(gpt, &b, c, B, &head);
 }
 
 /* ---- weights --------------------------------------------------------- */

@@ -36,9 +36,10 @@ void gpt_build(struct gpt *, const struct settings *, int64_t B);
  * logits(B*T, padded vocabulary). */
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
                        int64_t T, int64_t capacity, bool losses);
-/* For the first T positions of one sequence, up to the attention of the last
+/* For the first T positions of B sequences, up to the attention of the last
  * layer: only its keys and values are of use (graph_store_keys). */
-void gpt_build_prompt(struct gpt *, const struct settings *, int64_t T);
+void gpt_build_prompts(struct gpt *, const struct settings *, int64_t B,
+                       int64_t T);
 
 /* The initial values from..from+n of parameter i, where `from` is even, a
  * function of the seed, of i and of their place: the CPU draws them in the

@@ -226,13 +226,14 @@ int graph_decode(struct graph *g, int qkv, int64_t T, struct attn attn)
     return finish_node(g, n);
 }
 
-/* The part of a cache that belongs to sequence i. */
-static struct tensor cache_of(const struct tensor *all, int64_t i)
+/* The part of a cache that belongs to the n sequences from i on. */
+static struct tensor cache_of(const struct tensor *all, int64_t i, int64_t n)
 {
     struct tensor t = *all;
 
     t.dim[0] = 1;
     t.data = (char *)all->data + (size_t)i * tensor_bytes(&t);
+    t.dim[0] = n;
     return t;
 }
 
@@ -243,17 +244,20 @@ void graph_store_keys(struct graph *prompt, const struct graph *decoder,
 
     for (int k = 0; k < prompt->n; k++) {
         struct graph_node *n = &prompt->node[k];
+        const int64_t B =
+            n->op == OP_ATTENTION ? n->val.dim[0] / n->attr.attn.T : 0;
 
-        if (n->op != OP_ATTENTION)
+        if (B == 0)
             continue;
         while (decoder->node[at].op != OP_DECODE)
             at++;
-        n->keys = cache_of(&decoder->node[at].keys, i);
-        n->values = cache_of(&decoder->node[at++].values, i);
+        n->keys = cache_of(&decoder->node[at].keys, i, B);
+        n->values = cache_of(&decoder->node[at++].values, i, B);
     }
 }
 
-void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to)
+void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to,
+                     int64_t T)
 {
     struct dev *dev = decoder->dev;
 
@@ -264,9 +268,10 @@ void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to)
         if (n->op != OP_DECODE)
             continue;
         for (int i = 0; i < 2; i++) {
-            const struct tensor source = cache_of(both[i], from);
+            struct tensor source = cache_of(both[i], from, 1);
 
-            dev->type->copy(dev, cache_of(both[i], to).data, source.data,
+            source.dim[1] = T;
+            dev->type->copy(dev, cache_of(both[i], to, 1).data, source.data,
                             tensor_bytes(&source));
         }
     }
@@ -443,5 +448,6 @@ void graph_resize(struct graph *g, int64_t old_B, int64_t old_T, int64_t B,
         n->aux.dim[1] = attends ? T : n->aux.dim[1];
         n->attr.attn.T = attends ? T : n->attr.attn.T;
         n->attr.T = n->attr.T ? T : 0;
+        n->keys.dim[0] = n->values.dim[0] = n->keys.dim[0] / old_B * B;
     }
 }

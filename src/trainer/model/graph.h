@@ -229,12 +229,14 @@ int graph_attention(struct graph *, int qkv, int begins, struct attn);
 /* T positions of each sequence that follow the cached ones, of which there are
  * at most attn.T; without dropout. */
 int graph_decode(struct graph *, int qkv, int64_t T, struct attn);
-/* From now on, the attention of a prompt's graph, which has one sequence,
- * stores its keys and values in the caches of a decoder for sequence i. */
+/* From now on, the attention of a graph of prompts stores its keys and values
+ * in the caches of a decoder for the sequences from i on. */
 void graph_store_keys(struct graph *prompt, const struct graph *decoder,
                       int64_t i);
-/* Copy what sequence `from` of a decoder has cached to another one. */
-void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to);
+/* Copy the first T positions that sequence `from` of a decoder has cached to
+ * another one. */
+void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to,
+                     int64_t T);
 /* From now on, it is for B sequences of T positions instead of others. */
 void graph_resize(struct graph *, int64_t old_B, int64_t old_T, int64_t B,
                   int64_t T);

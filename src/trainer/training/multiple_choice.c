@@ -16,11 +16,16 @@
 #include "trainer/training/eval.h"
 #include "trainer/training/sampler.h"
 
+/* Texts are read in sequences of a multiple of so many tokens, and so many of
+ * those that choices share are read once, so that many texts are alike. */
 enum { STEP = 16 };
 
-/* What choices share is read once if it has so many tokens; fewer take no
- * longer in a batch with others. */
-enum { SHARED_LEAST = 32 };
+/*
+ * How many sequences have a cache: as many as CACHED tokens suffice for, within
+ * bounds.  Fewer than MANY are never read at once, since a product of few rows
+ * adds in another order, and ranks have different numbers of texts.
+ */
+enum { CACHED = 4096, MANY = 9, SEQUENCES = 32 };
 
 /* Losses are added up in units of 2^-24, so that the sum is exact, and the same
  * for any number of ranks. */
@@ -36,8 +41,9 @@ struct request {
     double length[TASK_LENGTHS];
     double loss;
     int of, right;  /* of the first of a question: its choices */
-    int64_t shared; /* and the tokens that they share before the first loss */
-    bool alone;     /* what they share is read only once */
+    int64_t shared; /* tokens that the choices share before the first loss */
+    int64_t most;   /* of the longest of those with which it is read */
+    bool cached;    /* what they share is read only once */
 };
 
 struct questions {
@@ -51,10 +57,11 @@ struct questions {
     size_t shots, shots_room;
     struct arena mem; /* of the shots */
     struct python_random random;
-    struct sampler sampler; /* for requests that are read alone */
+    struct sampler sampler; /* for requests that are cached */
     bool caches;            /* may they be? */
+    int sequences;          /* that it reads at once */
     struct request *request;
-    struct request **longest; /* the same, the longest first */
+    struct request **longest; /* the same, as they are read */
     size_t n, room;
     double tally[TALLIES];
     struct sha256 asked; /* the questions, what precedes them, the templates */
@@ -226,7 +233,7 @@ static int add_question(void *arg, const struct task_question *r,
     AUTO(buf_clear) struct buf before = BUF_INIT;
     const size_t first = q->n;
     struct request *of;
-    int64_t shared;
+    int64_t shared, most = 0;
     int ret;
 
     buf_str(&before, r->description);
@@ -248,11 +255,17 @@ static int add_question(void *arg, const struct task_question *r,
             of[i].begin = end ? of[i].n - shared : shared;
         cut_request(q, &of[i], &r->choice[i]);
     }
-    of->shared = count_shared(of, false);
-    for (int i = 0; i < r->n; i++)
-        if (of[i].begin <= of->shared)
-            of->shared = of[i].begin - 1;
-    of->alone = q->caches && (r->n == 1 || of->shared >= SHARED_LEAST);
+    shared = count_shared(of, false);
+    for (int i = 0; i < r->n; i++) {
+        shared = of[i].begin <= shared ? of[i].begin - 1 : shared;
+        most = of[i].n > most ? of[i].n : most;
+    }
+    shared = q->task->is[TASK_LABEL] ? shared / STEP * STEP : shared;
+    for (int i = 0; i < r->n; i++) {
+        of[i].cached = q->caches && (shared > 0 || !q->task->is[TASK_LABEL]);
+        of[i].shared = shared;
+        of[i].most = of[i].cached ? most : of[i].n;
+    }
     return ret;
 }
 
@@ -302,61 +315,85 @@ static int by_length(const void *a, const void *b)
     const struct request *x = *(struct request *const *)a;
     const struct request *y = *(struct request *const *)b;
 
-    if (x->alone != y->alone)
-        return x->alone ? -1 : 1;
-    return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : (x > y) - (x < y);
+    if (x->cached != y->cached)
+        return x->cached ? -1 : 1;
+    if (x->cached && x->shared != y->shared)
+        return x->shared > y->shared ? -1 : 1;
+    if (x->most != y->most)
+        return x->most > y->most ? -1 : 1;
+    return (x > y) - (x < y);
 }
 
-/* Read a request from behind what the sampler has read of it.  Without labels,
- * it is right if the model would write it. */
-static int read_rest(struct questions *q, struct request *r, struct err *e)
+/* The n tokens of a request from `at` on, and what follows each, or NULL. */
+static void set_tokens(int32_t *x, int32_t *y, const struct request *r,
+                       int64_t at, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++, at++) {
+        x[k] = at < r->n ? r->id[at] : 0;
+        if (y)
+            y[k] = at + 1 >= r->begin && at + 1 < r->n ? r->id[at + 1] : -1;
+    }
+}
+
+/* Those of the n tokens, whose results begin with number `first`; without
+ * labels, a request is right if the model would write it. */
+static void add_losses(const struct questions *q, struct request *r, int64_t at,
+                       int64_t first, int64_t n)
 {
     const struct settings *set = q->engine->set;
-    struct sampler *s = &q->sampler;
     int64_t best;
 
-    for (int64_t at = s->read + 1, n; at < r->n; at += n) {
-        n = r->n - at < s->block ? r->n - at : s->block;
-        memcpy(s->last, r->id + at - 1, (size_t)n * sizeof *s->last);
-        for (int64_t k = 0; k < n && s->targets; k++)
-            s->targets[k] = at + k >= r->begin ? r->id[at + k] : -1;
-        if (sampler_read_block(s, n, e) < 0)
-            return -1;
-        for (int64_t k = 0; k < n; k++) {
-            const float *row = s->logits + k * set->is.vocab_padded;
-            const int32_t id = r->id[at + k];
+    for (int64_t k = first; k < first + n && ++at < r->n; k++) {
+        const float *row = q->sampler.logits + k * set->is.vocab_padded;
+        const int32_t id = r->id[at];
 
-            if (s->targets) {
-                r->loss += (double)s->logits[k];
-                continue;
-            }
-            r->loss +=
-                sampler_log_sum(row, set->model.vocab, &best) - (double)row[id];
-            r->right = best == id ? r->right : -1;
+        if (q->sampler.targets) {
+            r->loss += (double)q->sampler.logits[k];
+            continue;
         }
+        r->loss +=
+            sampler_log_sum(row, set->model.vocab, &best) - (double)row[id];
+        r->right = best == id ? r->right : -1;
     }
-    return 0;
 }
 
-/* Read what the choices of a question share, and then each of them. */
-static int read_choices(struct questions *q, struct request *r, struct err *e)
+/* Read what requests share with the other choices of their questions, and then
+ * the rest of each, of as many as there are caches for, or share as many tokens
+ * as the first.  Returns how many. */
+static int read_cached(struct questions *q, struct request **r, size_t n,
+                       struct err *e)
 {
     struct sampler *s = &q->sampler;
-    int ret = 0;
+    const int64_t shared = r[0]->shared, end = r[0]->most - 1;
+    struct ids prompt[SEQUENCES];
+    int now = 1;
 
+    while (now < q->sequences && (size_t)now < n && r[now]->cached &&
+           r[now]->shared == shared)
+        now++;
+    s->count = now < MANY && q->sequences > 1 ? MANY : now;
+    for (int i = 0; i < s->count; i++)
+        prompt[i].id = r[i < now ? i : now - 1]->id;
     s->read = 0;
-    if (r->shared > 0)
-        ret = sampler_read(s, r->id, (size_t)r->shared, e);
-    for (int i = 0; i < r->of && ret == 0; i++) {
-        s->read = r->shared;
-        ret = read_rest(q, &r[i], e);
+    if (shared > 0 && sampler_read_prompts(s, prompt, shared, e) < 0)
+        return -1;
+    for (int64_t at = shared, step; at < end; at += step) {
+        step = end - at < s->block ? end - at : s->block;
+        for (int i = 0; i < s->count; i++)
+            set_tokens(s->last + i * step,
+                       s->targets ? s->targets + i * step : NULL,
+                       r[i < now ? i : now - 1], at, step);
+        if (sampler_read_block(s, step, e) < 0)
+            return -1;
+        for (int i = 0; i < now; i++)
+            add_losses(q, r[i], at, i * step, step);
     }
-    return ret;
+    return now;
 }
 
-/* Score the first of some requests if it is alone; or some, of which the first
- * is the longest, in sequences that are no longer than it needs, unless the
- * device wants all of one size.  Returns how many. */
+/* Score some requests as the first of them is read; without caches, it is the
+ * longest, and the sequences are no longer than it needs, unless the device
+ * wants all of one size.  Returns how many. */
 static int score(struct questions *q, struct request **r, size_t n,
                  struct err *e)
 {
@@ -369,16 +406,10 @@ static int score(struct questions *q, struct request **r, size_t n,
     const int64_t now = (int64_t)n < rows ? (int64_t)n : rows;
     int ret;
 
-    if (r[0]->alone)
-        return read_choices(q, r[0], e) < 0 ? -1 : 1;
-    for (int64_t at = 0; at < now * t; at++) {
-        const struct request *of = r[at / t];
-        const int64_t next = at % t + 1;
-
-        eng->batch.x[at] = next <= of->n ? of->id[next - 1] : 0;
-        eng->batch.y[at] =
-            next < of->n && next >= of->begin ? of->id[next] : -1;
-    }
+    if (r[0]->cached)
+        return read_cached(q, r, n, e);
+    for (int64_t i = 0; i < now; i++)
+        set_tokens(eng->batch.x + i * t, eng->batch.y + i * t, r[i], 0, t);
     gpt_resize(&eng->gpt, rows, t);
     ret = engine_forward(eng, now, e);
     gpt_resize(&eng->gpt, B, T);
@@ -388,24 +419,23 @@ static int score(struct questions *q, struct request **r, size_t n,
     for (int64_t i = 0; i < now && !q->task->is[TASK_LABEL] && ret == 0; i++) {
         const double loss = r[i]->loss;
 
-        ret = read_choices(q, r[i], e);
+        ret = read_cached(q, &r[i], 1, e) < 0 ? -1 : 0;
         r[i]->loss = loss;
     }
     return ret < 0 ? -1 : (int)now;
 }
 
-/* Ranks may have different numbers of batches, and of requests read alone,
- * which come first. */
+/* Ranks may have different numbers of batches, and of cached requests, which
+ * come first. */
 static int score_all(struct questions *q, bool *stopped, struct err *e)
 {
     struct engine *eng = q->engine;
+    const size_t n = q->n;
     int64_t turn = 0;
-    size_t n = 0;
 
-    q->longest = xcalloc(q->n + 1, sizeof *q->longest);
-    for (size_t i = 0; i < q->n;
-         i += q->request[i].alone ? (size_t)q->request[i].of : 1)
-        q->longest[n++] = &q->request[i];
+    q->longest = xcalloc(n + 1, sizeof *q->longest);
+    for (size_t i = 0; i < n; i++)
+        q->longest[i] = &q->request[i];
     qsort(q->longest, n, sizeof *q->longest, by_length);
     for (size_t at = 0;;) {
         int64_t left = (int64_t)(n - at);
@@ -559,6 +589,7 @@ int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
         .caches = eng->dev.type->any_size &&
                   (labels || eng->gpt.graph.type == DT_F32),
     };
+    int64_t longest = 1;
     int ret;
 
     if (task->is[TASK_MEAN]) {
@@ -571,8 +602,14 @@ int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
                        "questions need a tokenizer; set data.tokenizer");
     sha256_init(&q.asked);
     ret = agree_questions(&q, read_questions(&q, e), &r->unread, e);
+    for (size_t k = 0; k < q.n; k++)
+        longest = q.request[k].n > longest ? q.request[k].n : longest;
+    q.sequences = !labels                         ? 1
+                  : longest * SEQUENCES <= CACHED ? SEQUENCES
+                  : longest * MANY >= CACHED      ? MANY
+                                                  : (int)(CACHED / longest);
     if (ret == 0 && (q.caches || !labels))
-        ret = sampler_open(&q.sampler, eng, 1, eng->gpt.T, 0, labels, e);
+        ret = sampler_open(&q.sampler, eng, q.sequences, longest, 0, labels, e);
     if (ret == 0)
         ret = score_all(&q, &r->stopped, e);
     if (ret == 0 && !r->stopped) {

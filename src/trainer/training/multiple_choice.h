@@ -23,9 +23,10 @@
  * the last token is part of the context.  The results of a mean are the means
  * of those of its parts.
  *
- * On a CPU, a long beginning that the choices of a question share, such as its
- * shots, is read once, and its keys and values are cached.  Other questions of
- * similar length are read at once, as many as a micro-batch has tokens for.
+ * On a CPU, the beginning that the choices of a question share is read once,
+ * and its keys and values are cached; texts with beginnings of the same length
+ * are read at once.  Without a cache, so are those of similar length, as many
+ * as a micro-batch has tokens for.
  * Ranks share the questions.  A signal that sig.h has caught stops the
  * evaluation.
  */

@@ -13,7 +13,10 @@
 #include "kernels/half.h"
 #include "trainer/model/graph.h"
 
-enum { BLOCK = 32 }; /* tokens of a sequence that the decoder reads at once */
+enum {
+    BLOCK = 32,    /* tokens of a sequence that the decoder reads at once */
+    PROMPTS = 4096 /* tokens of prompts that are processed at once */
+};
 
 /* ---- one draw --------------------------------------------------------- */
 
@@ -158,7 +161,7 @@ int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
 {
     const int64_t context = eng->set->model.context;
     const int64_t capacity = room < context ? room : context;
-    const bool blocks = eng->dev.type->any_size && count == 1;
+    const bool blocks = eng->dev.type->any_size && (count == 1 || losses);
 
     *s = (struct sampler){ .engine = eng,
                            .conf = &eng->set->sample,
@@ -352,14 +355,14 @@ static struct ids cut_prompt(const struct sampler *s, const struct ids *all)
     return cut;
 }
 
-/* Cache the keys and values of the first n tokens of sequence i. */
-static int process_tokens(struct sampler *s, const int32_t *id, int64_t n,
-                          int i, struct err *e)
+/* Cache the keys and values of the first n tokens of B sequences from i on. */
+static int process_tokens(struct sampler *s, const int32_t *id, int64_t B,
+                          int64_t n, int i, struct err *e)
 {
     struct gpt prompt = { 0 };
     int ret = -1;
 
-    gpt_build_prompt(&prompt, s->engine->set, n);
+    gpt_build_prompts(&prompt, s->engine->set, B, n);
     if (open_graph(s->engine, &prompt.graph, e) == 0) {
         graph_store_keys(&prompt.graph, &s->decoder.graph, i);
         quantize_borrow(&prompt.graph, &s->decoder.graph);
@@ -371,27 +374,36 @@ static int process_tokens(struct sampler *s, const int32_t *id, int64_t n,
     return ret;
 }
 
-/* Process the first n tokens of each prompt; equal ones are processed once. */
-static int process_prompts(struct sampler *s, const struct ids *prompts,
-                           int64_t n, struct err *e)
+/* The caches of the first sequences take those that differ, until they are
+ * copied to their own. */
+int sampler_read_prompts(struct sampler *s, const struct ids *prompts,
+                         int64_t n, struct err *e)
 {
     const int64_t context = s->engine->set->model.context;
+    const int most = n < PROMPTS ? (int)(PROMPTS / n) : 1;
     const size_t bytes = (size_t)n * sizeof(int32_t);
     const double before = clock_mono();
     const clock_t used = clock();
+    AUTO_FREE int32_t *id = xcalloc((size_t)(s->count * n), sizeof *id);
+    AUTO_FREE int *in = xcalloc((size_t)s->count, sizeof *in);
+    int different = 0;
 
     for (int i = 0; i < s->count; i++) {
-        const int32_t *id = prompts[i].id;
-
-        memcpy(s->recent + i * context, id, bytes);
-        if (i > 0 && memcmp(id, prompts[i - 1].id, bytes) == 0) {
-            graph_copy_keys(&s->decoder.graph, i - 1, i);
-            continue;
-        }
-        if (process_tokens(s, id, n, i, e) < 0)
-            return -1;
-        s->prompt_tokens += n;
+        memcpy(s->recent + i * context, prompts[i].id, bytes);
+        if (i == 0 || memcmp(prompts[i].id, prompts[i - 1].id, bytes) != 0)
+            memcpy(id + different++ * n, prompts[i].id, bytes);
+        in[i] = different - 1;
     }
+    for (int i = 0, B; i < different; i += B) {
+        B = different - i < most ? different - i : most;
+        if (process_tokens(s, id + i * n, B, n, i, e) < 0)
+            return -1;
+    }
+    for (int i = s->count - 1; i > 0; i--)
+        if (in[i] != i)
+            graph_copy_keys(&s->decoder.graph, in[i], i, n);
+    s->read = n;
+    s->prompt_tokens += different * n;
     s->prompt_seconds += clock_mono() - before;
     s->prompt_processor += (double)(clock() - used) / CLOCKS_PER_SEC;
     return 0;
@@ -407,7 +419,8 @@ static int continue_prompts(struct sampler *s, const struct ids *prompts,
         least = prompts[i].n < least ? prompts[i].n : least;
         most = prompts[i].n > most ? prompts[i].n : most;
     }
-    if (least > 1 && process_prompts(s, prompts, (int64_t)least - 1, e) < 0)
+    if (least > 1 &&
+        sampler_read_prompts(s, prompts, (int64_t)least - 1, e) < 0)
         return -1;
     for (int64_t at = (int64_t)least - 1; at + 1 < (int64_t)most + tokens;
          at++) {
@@ -448,8 +461,8 @@ int sampler_read(struct sampler *s, int32_t *id, size_t n, struct err *e)
     int64_t i = 0, now;
 
     if (s->read == 0 && n > 1) {
-        i = s->read = (int64_t)n - 1;
-        if (process_prompts(s, &all, i, e) < 0)
+        i = (int64_t)n - 1;
+        if (sampler_read_prompts(s, &all, i, e) < 0)
             return -1;
     }
     for (; i < (int64_t)n; i += now) {

@@ -30,7 +30,7 @@ struct sampler {
     struct gpt decoder;
     struct gpt window; /* with learned positions, beyond the context */
     const struct sample_settings *conf;
-    int count;
+    int count;               /* sequences */
     int64_t block, capacity; /* tokens at once, at most; those of a cache */
     uint64_t seed;
     int64_t prompt_tokens; /* processed all at once, and how long it took */
@@ -69,9 +69,14 @@ int sampler_run(struct sampler *, const struct ids *prompts, int64_t tokens,
  * not finite. */
 int sampler_read(struct sampler *, int32_t *id, size_t n, struct err *);
 int32_t sampler_next(struct sampler *);
-/* Read n tokens, s->last(n), n <= s->block, after the s->read that are cached.
- * s->logits has a row for each, as long as the padded vocabulary, or their
- * losses, of s->targets(n).  The caller may set s->read to fewer. */
+/* Read the first n tokens, at least one, of each sequence; prompts that follow
+ * an equal one are not read again. */
+int sampler_read_prompts(struct sampler *, const struct ids *prompts, int64_t n,
+                         struct err *);
+/* Read n tokens of each, s->last(count,n), n <= s->block, after the s->read
+ * that are cached.  s->logits has a row for each, as long as the padded
+ * vocabulary, or their losses, of s->targets(count,n).  The caller may set
+ * s->read and s->count to fewer than there were. */
 int sampler_read_block(struct sampler *, int64_t n, struct err *);
 /* The logarithm of the sum of exp of n logits; also sets the likeliest id. */
 double sampler_log_sum(const float *logits, int64_t n, int64_t *likeliest);
