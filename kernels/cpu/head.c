@@ -164,14 +164,17 @@ static void *row_of(const struct tensor *t, int64_t n)
     return (char *)t->data + (size_t)n * row_bytes(t);
 }
 
+/* List the rows that have a target or, before there is a list, count them. */
 static void count_rows(struct head *h)
 {
     const int32_t *target = h->target->data;
 
     h->n_counted = 0;
-    for (int64_t i = 0; i < tensor_rows(h->x); i++)
-        if (target[i] >= 0)
-            h->counted[h->n_counted++] = i;
+    for (int64_t i = 0; i < tensor_rows(h->x); i++) {
+        if (target[i] >= 0 && h->counted)
+            h->counted[h->n_counted] = i;
+        h->n_counted += target[i] >= 0;
+    }
 }
 
 /* How many counted rows, from number i on and before `end`, are neighbours. */
@@ -324,51 +327,65 @@ static size_t whole_lines(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-/* Divide one scratch block among all that the head needs; false if there is
- * none. */
-static bool divide_scratch(struct dev *dev, struct head *h)
+/* What the products of so many rows need, in whole lines. */
+static size_t products_scratch(struct dev *dev, struct head *h, int64_t rows)
 {
-    const struct chunk most = { .rows = h->rows };
-    const size_t N = (size_t)tensor_rows(h->x), rows = (size_t)h->rows;
+    const struct chunk c = { .rows = rows };
+    struct gemm g = logits_gemm(h, &c);
+    size_t need;
+
+    if (rows == 0)
+        return 0;
+    need = gemm_scratch(dev, &g);
+    if (h->dx) {
+        g = dx_gemm(h, &c);
+        need = larger(need, gemm_scratch(dev, &g));
+    }
+    if (h->dw) {
+        g = dw_gemm(h, &c);
+        need = larger(need, gemm_scratch(dev, &g));
+    }
+    return whole_lines(need);
+}
+
+/* Divide one scratch block among all that chunks of up to `most` rows need;
+ * false if there is none.  Products of fewer rows are divided otherwise, and
+ * may need more than those of `most`. */
+static bool divide_scratch(struct dev *dev, struct head *h, int64_t most)
+{
+    const size_t N = (size_t)tensor_rows(h->x), rows = (size_t)most;
+    const int64_t last = h->rows > 0 ? h->n_counted % h->rows : 0;
     const size_t counted = whole_lines(N * sizeof *h->counted);
     const size_t logits = rows * (size_t)h->V * sizeof *h->logits;
     const size_t parts = rows * (size_t)h->n_parts * sizeof *h->parts;
     const size_t dx = rows * (size_t)h->C * sizeof *h->dx_rows;
-    struct gemm g = logits_gemm(h, &most);
-    size_t need = gemm_scratch(dev, &g);
-    char *p;
-
-    if (h->dx) {
-        g = dx_gemm(h, &most);
-        need = larger(need, gemm_scratch(dev, &g));
-    }
-    if (h->dw) {
-        g = dw_gemm(h, &most);
-        need = larger(need, gemm_scratch(dev, &g));
-    }
-    need = whole_lines(need);
-    p = cpu_scratch(
+    const size_t need = larger(products_scratch(dev, h, h->rows),
+                               products_scratch(dev, h, last));
+    char *p = cpu_scratch(
         dev, need + counted + logits + dx + parts + rows * row_bytes(h->x),
         "head");
+
     if (!p)
         return false;
     h->scratch = p;
     h->counted = (int64_t *)(void *)(p + need);
     h->logits = (float *)(void *)(p + need + counted);
-    h->dx_rows = h->logits + h->rows * h->V;
-    h->parts = (struct partial_lse *)(void *)(h->dx_rows + h->rows * h->C);
-    h->x_rows = h->parts + h->rows * h->n_parts;
+    h->dx_rows = h->logits + most * h->V;
+    h->parts = (struct partial_lse *)(void *)(h->dx_rows + most * h->C);
+    h->x_rows = h->parts + most * h->n_parts;
     return true;
 }
 
 static void compute_head(struct dev *dev, struct head *h)
 {
+    const int64_t most = head_rows_cpu(tensor_rows(h->x), h->V);
+
     assert(h->w->dim[1] == h->C && h->V <= h->w->dim[0]);
-    h->rows = head_rows_cpu(tensor_rows(h->x), h->V);
-    if (!divide_scratch(dev, h))
+    count_rows(h);
+    h->rows = head_equal_rows(h->n_counted, most);
+    if (!divide_scratch(dev, h, most))
         return;
     count_rows(h);
-    h->rows = head_equal_rows(h->n_counted, h->rows);
     clear_uncounted(h);
     for (int64_t from = 0; from < h->n_counted; from += h->rows) {
         const struct chunk c = make_chunk(h, from);
