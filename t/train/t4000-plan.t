@@ -99,6 +99,21 @@ gtrain plan "$top/conf/c4-30M.ini" --set plan.hardware=mine:1:128:1 --fit \
 ok $? "--fit names the parameters that fit a memory"
 is "$(value c4-30M training 'hours from one checkpoint to the next' 2 \
     --step-time 36)" 5.0 "plan has the time from checkpoint to checkpoint"
+part() {        # part SETTING...: what validation adds to 1,000 steps
+    for set; do
+        shift
+        set -- "$@" --set "$set"
+    done
+    value c4-30M training 'validation, part of these FLOP' 2 \
+        --set schedule.chinchilla=0 --set schedule.steps=1000 \
+        --set eval.sequences=768 "$@"
+}
+is "$(part eval.every=10% eval.at_start=yes)" 0.0055 \
+    "11 validations on 768 sequences take 0.0055 of the operations of training"
+is "$(part eval.every=300 'data.val=a:a.bin, b:b.bin')" 0.004 \
+    "4 validations on as many sequences of each of two sources are counted"
+is "$(part eval.every=10m) $(part eval.sequences=0) $(part eval.every=0)" "  " \
+    "a part that the settings do not tell is left out"
 is "$(value gpt2-124M training exports 2)" "hf (gpt2), llm.c, gguf" \
     "plan names the formats that can represent GPT-2"
 is "$(value c4-30M training exports 2)" "hf (own class)" \

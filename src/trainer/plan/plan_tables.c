@@ -173,6 +173,21 @@ static double checkpoint_seconds(const struct settings *s, double step_seconds)
     }
 }
 
+/* The operations of all validations in parts of those of training, of which a
+ * forward pass has a third; NaN if these settings do not say. */
+static double validation_share(const struct settings *s)
+{
+    const double every = (double)resolve_span(s, &s->eval.every);
+    const double tokens = (double)(s->eval.sequences * s->model.context);
+    AUTO(source_list_clear) struct source_list l = { 0 };
+
+    if (every < 1 || s->eval.every.unit == SPAN_TIME || tokens < 1 ||
+        source_list_parse(&l, s->data.val, ERR_IGNORED) < 0)
+        return (double)NAN;
+    return (ceil((double)s->is.steps / every) + s->eval.at_start) *
+           (double)l.sources * tokens / (3 * plan_tokens(s));
+}
+
 static void add_training(struct rows *r)
 {
     const struct settings *s = r->set;
@@ -214,6 +229,8 @@ static void add_training(struct rows *r)
     add_real(r, "FLOP in all, 6ND", 6 * n * d);
     add_real(r, "TFLOP in all, 6ND", 6 * n * d / 1e12);
     add_real(r, "FLOP in all, of the MFU", flops * d);
+    begin_row(r, "validation, part of these FLOP");
+    table_real_or_none(&r->table, validation_share(s));
     begin_row(r, "exports");
     table_text(&r->table, r->model->exports);
     if (t > 0) {
