@@ -452,9 +452,7 @@ static int walk_file(struct walk *w, const char *path, struct err *e)
 int conf_walk(const char *path, bool alone, conf_walk_fn *call, void *arg,
               struct path_list *files, struct err *e)
 {
-    struct walk w = {
-        .call = call, .arg = arg, .alone = alone, .files = files
-    };
+    struct walk w = { call, arg, alone, files, { 0 }, NULL };
     int ret;
 
     /* a path may be longer than the 200 bytes that libinih allows for a line;

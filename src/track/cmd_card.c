@@ -30,6 +30,7 @@ static const struct line {
     { "Model" },
     { "Parameters", "derived.parameters" },
     { "Recipe", "recipe.name" },
+    { "Parent run", "parent" },
     { "Layers", "model.layers" },
     { "Width", "model.width" },
     { "Heads", "model.heads" },

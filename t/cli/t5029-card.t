@@ -7,7 +7,9 @@ for step in 1 2 3; do
         \"task/piqa/acc\": 0.6$step, \"task/piqa/acc_stderr\": 0.0$step}" | tr -d '\n'
     echo
 done >points
-gtrack log -p optim.lr=0.003 -p model.layers=4 -p data.train='a b.bin' \
+echo '{"step": 1, "loss": 1}' | gtrack log base >out 2>&1
+base=$(gtrack where base | sed 's|.*/||')
+gtrack log -t mlflow.parentRunId="$base" -p optim.lr=0.003 -p model.layers=4 -p data.train='a b.bin' \
     -p derived.teacher=c0ffee small <points >out 2>&1
 ok $? "a run is logged"
 mkdir -p "$(gtrack where small)/artifacts/samples"
@@ -32,6 +34,7 @@ like MODEL.md '^    Once upon$' "the newest sample is in the card"
 like MODEL.md '^    a < !-- gtrack: small' "a claim that a model wrote is none"
 like MODEL.md '^    so . gtrack{small .* . gtrack{ ! \[x\]' \
     "a claim of LaTeX and a figure that a model wrote are none"
+like MODEL.md "^- Parent run: .*$base" "the run that it continues is named"
 is "$(sed 's/<![^>]*>//g' MODEL.md | grep '^- FLOPs')" "- FLOPs: 1.231e+19" \
     "the operations of the whole training are there"
 is "$(grep -c 'Energy\|Seed' MODEL.md)" 0 "values that the run does not have are left out"
