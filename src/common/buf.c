@@ -131,7 +131,7 @@ int buf_read_open(struct buf *b, int fd, const char *path, size_t max,
     if (fstat(fd, &st) < 0)
         ret = err_sys(e, "cannot read %s", path);
     else if ((size_t)st.st_size > max)
-        ret = err_set(e, ERR_INPUT, "%s is larger than %zu bytes", path, max);
+        ret = err_input(e, "%s is larger than %zu bytes", path, max);
     else
         buf_room(b, (size_t)st.st_size + 1);
     while (ret == 0) {
@@ -148,8 +148,7 @@ int buf_read_open(struct buf *b, int fd, const char *path, size_t max,
         b->len += (size_t)n;
         b->s[b->len] = '\0';
         if (b->len - was > max) {
-            ret =
-                err_set(e, ERR_INPUT, "%s is larger than %zu bytes", path, max);
+            ret = err_input(e, "%s is larger than %zu bytes", path, max);
             break;
         }
     }

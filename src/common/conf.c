@@ -102,15 +102,14 @@ static int bad_value(const struct setting *s, const char *text, struct err *e)
 
     if (s->type == CONF_WORD) {
         opt_list_words(s->words, words, sizeof words);
-        err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key, words, text);
+        err_usage(e, "%s expects %s, not '%s'", s->key, words, text);
         return opt_nearest_word(s->words, text, e);
     }
     if (s->min == 0.0 && s->max == 0.0)
-        return err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key,
-                       expected[s->type], text);
-    return err_set(e, ERR_USAGE, "%s expects %s from %.*g to %.*g, not '%s'",
-                   s->key, expected[s->type], digits, s->min, digits, s->max,
-                   text);
+        return err_usage(e, "%s expects %s, not '%s'", s->key,
+                         expected[s->type], text);
+    return err_usage(e, "%s expects %s from %.*g to %.*g, not '%s'", s->key,
+                     expected[s->type], digits, s->min, digits, s->max, text);
 }
 
 static int set_value(struct conf *c, const struct setting *s, const char *text,
@@ -206,7 +205,7 @@ static int refuse_key(const struct conf *c, const char *key, struct err *e)
         }
         opt_nearest_try(&near, s->key);
     }
-    err_set(e, ERR_USAGE, "unknown setting %s", key);
+    err_usage(e, "unknown setting %s", key);
     return opt_nearest_add(&near, e);
 }
 
@@ -270,8 +269,8 @@ int conf_set(struct conf *c, const char *assignment, struct err *e)
     AUTO_FREE char *key = NULL;
 
     if (!equals || equals == assignment)
-        return err_set(e, ERR_USAGE,
-                       "--set expects section.key=value, not '%s'", assignment);
+        return err_usage(e, "--set expects section.key=value, not '%s'",
+                         assignment);
     key = xstrndup(assignment, (size_t)(equals - assignment));
     return conf_put(c, key, equals + 1, "--set", e);
 }
@@ -286,8 +285,8 @@ int conf_fail(const struct conf *c, const char *key, struct err *e,
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return err_set(e, ERR_USAGE, "%s%s%s: %s", where ? where : "",
-                   where ? ": " : "", key, text);
+    return err_usage(e, "%s%s%s: %s", where ? where : "", where ? ": " : "",
+                     key, text);
 }
 
 int conf_wrap(const struct conf *c, const char *key, struct err *e)
@@ -348,8 +347,8 @@ static char *next_line(char *out, int room, void *arg)
     blanks = strspn(out, " \t");
     if (!strchr(out, '\n') && strlen(out) + 1 == (size_t)room) {
         if (!strchr(";#", out[blanks])) {
-            err_set(r->e, ERR_USAGE, "%s:%d: the line is longer than %d bytes",
-                    r->path, r->line, room - 2);
+            err_usage(r->e, "%s:%d: the line is longer than %d bytes", r->path,
+                      r->line, room - 2);
             return NULL;
         }
         skip_line(r->fp);
@@ -357,8 +356,8 @@ static char *next_line(char *out, int room, void *arg)
     memmove(out, out + blanks, strlen(out + blanks) + 1);
     /* libinih would read the next lines and then report one of those */
     if (out[0] == '[' && !strchr(out, ']')) {
-        err_set(r->e, ERR_USAGE, "%s:%d: the section needs a closing ]",
-                r->path, r->line);
+        err_usage(r->e, "%s:%d: the section needs a closing ]", r->path,
+                  r->line);
         return NULL;
     }
     return out;
@@ -370,8 +369,7 @@ static void extend(struct reading *r, const char *list, const char *where)
     const int folder = (int)(path_name(r->path) - r->path);
 
     if (r->begun)
-        err_set(r->e, ERR_USAGE, "%s: extends must come before all settings",
-                where);
+        err_usage(r->e, "%s: extends must come before all settings", where);
     while (r->e->kind == ERR_NONE && *(list += strspn(list, ", \t"))) {
         size_t n = strcspn(list, ",");
         const char *path;
@@ -417,7 +415,7 @@ static struct walked *begin_file(struct walk *w, const char *path,
         if (strcmp(f->path, new->path) != 0)
             continue;
         if (f->open)
-            err_set(e, ERR_USAGE, "%s extends itself", path);
+            err_usage(e, "%s extends itself", path);
         return NULL;
     }
     w->last = new;
@@ -442,9 +440,8 @@ static int walk_file(struct walk *w, const char *path, struct err *e)
         err_sys(e, "cannot read %s", path);
     fclose(r.fp);
     if (e->kind == ERR_NONE && bad != 0)
-        err_set(e, ERR_USAGE,
-                "%s:%d: expected [section], key = value or a comment", path,
-                bad);
+        err_usage(e, "%s:%d: expected [section], key = value or a comment",
+                  path, bad);
     file->open = false;
     return e->kind == ERR_NONE ? 0 : -1;
 }
@@ -472,8 +469,7 @@ static int put_once(void *arg, const char *key, const char *value,
     const char *before = conf_origin(c, key);
 
     if (before && conf_same_file(where, before))
-        return err_set(e, ERR_USAGE, "%s: %s was already set at %s", where, key,
-                       before);
+        return err_usage(e, "%s: %s was already set at %s", where, key, before);
     return conf_put(c, key, value, where, e);
 }
 

@@ -49,6 +49,12 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 int err_sys(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* err_set() of the two kinds that are the most frequent. */
+int err_usage(struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+int err_input(struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* err_sys() after opening a file: if it does not exist, it is ERR_MISSING. */
 int err_open(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

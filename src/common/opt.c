@@ -117,8 +117,7 @@ int opt_nearest_word(const char *const *words, const char *text, struct err *e)
 static int bad_value(const struct opt *o, const char *what, const char *text,
                      struct err *e)
 {
-    return err_set(e, ERR_USAGE, "--%s expects %s, not '%s'", o->name, what,
-                   text);
+    return err_usage(e, "--%s expects %s, not '%s'", o->name, what, text);
 }
 
 int opt_find_word(const char *const *words, const char *text)
@@ -232,14 +231,14 @@ static int unknown_option(const struct opt *opts, const char *word,
     struct opt_nearest near = { .word = name };
 
     if (word[0] == '-' && word[1] != '-')
-        return err_set(e, ERR_USAGE, "unknown option %s; try --help", word);
+        return err_usage(e, "unknown option %s; try --help", word);
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     for (; opts && opts->name; opts++)
         opt_nearest_try(&near, opts->name);
     if (near.best)
-        return err_set(e, ERR_USAGE, "unknown option --%s; did you mean --%s?",
-                       name, near.best);
-    return err_set(e, ERR_USAGE, "unknown option --%s; try --help", name);
+        return err_usage(e, "unknown option --%s; did you mean --%s?", name,
+                         near.best);
+    return err_usage(e, "unknown option --%s; try --help", name);
 }
 
 int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e)
@@ -266,14 +265,13 @@ int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e)
         const struct opt *o = opts;
 
         if (c == ':')
-            return err_set(e, ERR_USAGE, "%s expects an argument",
-                           argv[optind - 1]);
+            return err_usage(e, "%s expects an argument", argv[optind - 1]);
         if (c == '?') {
             const char letter[] = { '-', (char)optopt, '\0' };
 
             if (optopt >= LONG_ONLY)
-                return err_set(e, ERR_USAGE, "--%s takes no argument",
-                               opts[optopt - LONG_ONLY].name);
+                return err_usage(e, "--%s takes no argument",
+                                 opts[optopt - LONG_ONLY].name);
             return unknown_option(opts, optopt ? letter : argv[optind - 1], e);
         }
         if (c >= LONG_ONLY)
@@ -360,9 +358,9 @@ const struct cmd *opt_find_cmd(const struct cmd *const *cmds, const char *name,
         opt_nearest_try(&near, (*cmds)->name);
     }
     if (near.best)
-        err_set(e, ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name,
-                near.best);
+        err_usage(e, "unknown command '%s'; did you mean '%s'?", name,
+                  near.best);
     else
-        err_set(e, ERR_USAGE, "unknown command '%s'; try --help", name);
+        err_usage(e, "unknown command '%s'; try --help", name);
     return NULL;
 }

@@ -339,9 +339,9 @@ static int refuse_hole(const char *path, int64_t size, struct err *e)
 {
     char text[NUM_TEXT];
 
-    return err_set(e, ERR_INPUT,
-                   "%s is not read: it has %s, and almost all of it is a hole",
-                   path, num_bytes(text, (double)size));
+    return err_input(
+        e, "%s is not read: it has %s, and almost all of it is a hole", path,
+        num_bytes(text, (double)size));
 }
 
 int path_check_hole(int fd, const char *path, struct err *e)
@@ -362,17 +362,17 @@ static int open_at(int folder, const char *name, const char *path,
     struct stat st;
 
     if (fd < 0 && errno == ELOOP && flag)
-        return err_set(e, ERR_INPUT,
-                       "%s is a symbolic link, which only --follow-links "
-                       "follows",
-                       path);
+        return err_input(e,
+                         "%s is a symbolic link, which only --follow-links "
+                         "follows",
+                         path);
     if (fd < 0)
         return fail("read", path, e);
     if (fstat(fd, &st) < 0)
         err_sys(e, "cannot read %s", path);
     else if (!S_ISREG(st.st_mode))
-        err_set(e, ERR_INPUT, "cannot read %s: it is %s", path,
-                S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+        err_input(e, "cannot read %s: it is %s", path,
+                  S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
     else if (is_hollow(fd, st.st_size))
         refuse_hole(path, st.st_size, e);
     else
@@ -478,10 +478,10 @@ int path_open_inside(const char *path, const char *folder, struct err *e)
     if (fd < 0 || !folder || is_inside(fd, path, folder))
         return fd;
     close(fd);
-    return err_set(e, ERR_INPUT,
-                   "%s is a link that leaves %s, which only --follow-links "
-                   "follows",
-                   path, folder);
+    return err_input(e,
+                     "%s is a link that leaves %s, which only --follow-links "
+                     "follows",
+                     path, folder);
 }
 
 bool path_stays_below(const char *path)
@@ -511,10 +511,10 @@ int path_check_inside(const char *path, const char *folder, struct err *e)
         n += 1 + strcspn(path + n + 1, "/");
         part = xstrndup(path, n);
         if (path_is_link(part) && path_leaves(part, folder))
-            return err_set(e, ERR_INPUT,
-                           "%s is a link that leaves %s; nothing is written "
-                           "there",
-                           part, folder);
+            return err_input(e,
+                             "%s is a link that leaves %s; nothing is written "
+                             "there",
+                             part, folder);
     }
     return 0;
 }
@@ -529,8 +529,7 @@ static int enter(int fd, const char *part, const char *at, struct err *e)
         (mkdirat(fd, part, 0777) == 0 || errno == EEXIST))
         next = openat(fd, part, HOW);
     if (next < 0 && path_is_link(at))
-        err_set(e, ERR_INPUT, "%s is a link; nothing is written through it",
-                at);
+        err_input(e, "%s is a link; nothing is written through it", at);
     else if (next < 0)
         err_sys(e, "cannot create the folder %s", at);
     close(fd);
@@ -550,7 +549,7 @@ static int enter_all(int fd, const char *path, size_t n, size_t end,
         at = xstrndup(path, n);
         if (strcmp(part, "..") == 0) {
             close(fd);
-            fd = err_set(e, ERR_INPUT, "%s leads out of its folder", path);
+            fd = err_input(e, "%s leads out of its folder", path);
         } else if (*part) {
             fd = enter(fd, part, at, e);
         }

@@ -151,13 +151,13 @@ static int limit_paths(const struct opt *table, char **argv, struct err *e)
         table++;
     root = table->name ? *(const char *const *)table->value : NULL;
     if (root && !is_below(root) && (!store || strcmp(root, store) != 0))
-        return err_set(e, ERR_USAGE,
-                       "the store %s is not below this folder; if it is "
-                       "yours, set GTRACK_ROOT=%s",
-                       root, root);
+        return err_usage(e,
+                         "the store %s is not below this folder; if it is "
+                         "yours, set GTRACK_ROOT=%s",
+                         root, root);
     for (; *argv; argv++)
         if (**argv && !is_below(*argv))
-            return err_set(e, ERR_USAGE, "%s is not below this folder", *argv);
+            return err_usage(e, "%s is not below this folder", *argv);
     return 0;
 }
 
@@ -373,10 +373,9 @@ static int find_and_run(const struct program *p, int argc, char **argv,
             return run_own(p, h.unknown, e);
         if (argc == 1) {
             help(p);
-            return err_set(e, ERR_USAGE, "%s", "");
+            return err_usage(e, "%s", "");
         }
-        return err_set(e, ERR_USAGE, "a command is expected; try '%s --help'",
-                       p->name);
+        return err_usage(e, "a command is expected; try '%s --help'", p->name);
     } else { /* options before a command are those after it */
         char *word = argv[h.end];
 
@@ -387,9 +386,8 @@ static int find_and_run(const struct program *p, int argc, char **argv,
         argv++;
     }
     if (p->file && !is_cmd(p, name) && access(name, R_OK) == 0)
-        return err_set(e, ERR_USAGE,
-                       "unknown command '%s'; did you mean '--%s %s'?", name,
-                       p->file, name);
+        return err_usage(e, "unknown command '%s'; did you mean '--%s %s'?",
+                         name, p->file, name);
     c = opt_find_cmd(p->cmds, name, e);
     return c ? run_cmd(p, c, argc, argv, e) : -1;
 }

@@ -69,11 +69,10 @@ static int read_secret(const char *path, char out[RANDOM_SECRET], struct err *e)
         return err_open(e, "cannot open %s", path);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
         (st.st_mode & (S_IRWXG | S_IRWXO)))
-        ret =
-            err_set(e, ERR_USAGE,
-                    "%s is not a file that only you can read; remove it", path);
+        ret = err_usage(e, "%s is not a file that only you can read; remove it",
+                        path);
     else if (read(fd, out, (size_t)n) != n)
-        ret = err_set(e, ERR_USAGE, "%s is too short; remove it", path);
+        ret = err_usage(e, "%s is too short; remove it", path);
     out[n] = '\0';
     close(fd);
     return ret;

@@ -192,10 +192,10 @@ static struct tokenizer *make_bpe(struct words *w, int n,
 static int check_options(struct err *e)
 {
     if (!output)
-        return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
+        return err_usage(e, "name the output with -o FOLDER");
     for (size_t i = 0; i < specials.n; i++)
         if (specials.item[i][0] == '\0')
-            return err_set(e, ERR_USAGE, "--special expects a text");
+            return err_usage(e, "--special expects a text");
     return 0;
 }
 

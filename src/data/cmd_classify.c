@@ -141,9 +141,9 @@ static int train_model(const struct corpus_conf *conf, struct err *e)
     for (size_t i = 0; i < l.n; at += l.text[i++].n)
         l.text[i].text = at;
     if (ret == 0 && l.labels.n < 2)
-        ret = err_set(e, ERR_USAGE,
-                      "training needs files of at least two labels, such as "
-                      "good.jsonl and bad.jsonl");
+        ret =
+            err_usage(e, "training needs files of at least two labels, such as "
+                         "good.jsonl and bad.jsonl");
     if (ret == 0)
         model = fasttext_train(&train_conf, l.labels.name, (int32_t)l.labels.n,
                                l.text, l.n, e);
@@ -168,7 +168,7 @@ static int classify_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (train && strcmp(output, "-") == 0)
-        return err_set(e, ERR_USAGE, "name the model to write by -o");
+        return err_usage(e, "name the model to write by -o");
     if (train) {
         confine_output(output, download_any(argv, argc));
         return corpus_conf_set(&conf, &input, argv, argc, e) < 0
@@ -176,7 +176,7 @@ static int classify_main(int argc, char **argv, struct err *e)
                    : train_model(&conf, e);
     }
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "name the model, and the text to read");
+        return err_usage(e, "name the model, and the text to read");
     if (corpus_conf_set(&conf, &input, argv + 1, argc - 1, e) < 0 ||
         !(model = fasttext_load(argv[0], e)))
         return -1;

@@ -154,9 +154,9 @@ static int clean_main(int argc, char **argv, struct err *e)
     struct corpus_conf conf;
 
     if (!rules)
-        return err_set(e, ERR_USAGE, "name the rules with --rules FILE");
+        return err_usage(e, "name the rules with --rules FILE");
     if (keep_dropped > 0 && strcmp(output, "-") == 0)
-        return err_set(e, ERR_USAGE, "--keep-dropped needs -o FILE");
+        return err_usage(e, "--keep-dropped needs -o FILE");
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
     confine_output(output, download_any(argv, argc));

@@ -111,11 +111,11 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t at,
         from = w->text.len;
         got = decoder_run(w->d, id + i, n - i, &w->text);
         if (got == 0)
-            return err_set(e, ERR_INPUT,
-                           "%s: token %" PRId64 " has id %" PRIu32
-                           ", but the tokenizer has only ids below %" PRId64,
-                           s->path, at + i, (uint32_t)id[i],
-                           tokenizer_vocab(w->tokenizer));
+            return err_input(e,
+                             "%s: token %" PRId64 " has id %" PRIu32
+                             ", but the tokenizer has only ids below %" PRId64,
+                             s->path, at + i, (uint32_t)id[i],
+                             tokenizer_vocab(w->tokenizer));
         if (begins)
             tokenizer_drop_space(w->tokenizer, &w->text, from);
         i += got;
@@ -218,11 +218,11 @@ static int decode_main(int argc, char **argv, struct err *e)
     int got;
 
     if (!tokenizer_path)
-        return err_set(e, ERR_USAGE, "name the tokenizer with -T PATH");
+        return err_usage(e, "name the tokenizer with -T PATH");
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "name the shards to decode");
+        return err_usage(e, "name the shards to decode");
     if (width != 0 && width != 2 && width != 4)
-        return err_set(e, ERR_USAGE, "--width expects 2 or 4");
+        return err_usage(e, "--width expects 2 or 4");
     if (tokenizer_load(&t, tokenizer_path, e) < 0)
         return -1;
     got = decode_to(t, argc, argv, e);

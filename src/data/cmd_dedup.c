@@ -82,7 +82,7 @@ static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
     struct corpus_conf first;
 
     if (write_index && d->out.fp == stdout)
-        return err_set(e, ERR_USAGE, "name the index to write by -o");
+        return err_usage(e, "name the index to write by -o");
     if (near) {
         how.write = write_index ? d->out.fp : NULL;
         d->near = near_find(conf, &how, e);
@@ -101,7 +101,7 @@ static int dedup_corpus(struct dedup *d, struct corpus_conf *conf,
     if (corpus_each(conf, write_if_new, d, e) < 0)
         return -1;
     if (near && d->read != near_documents(d->near) && !ferror(d->out.fp))
-        return err_set(e, ERR_INPUT, "the input was changed while it was read");
+        return err_input(e, "the input was changed while it was read");
     return 0;
 }
 
@@ -114,12 +114,11 @@ static int dedup_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (!(how.similarity > 0 && how.similarity <= 1))
-        return err_set(e, ERR_USAGE,
-                       "--similarity expects a share from 0 to 1");
+        return err_usage(e, "--similarity expects a share from 0 to 1");
     if ((against.n > 0 || how.index.n > 0) && input.part)
-        return err_set(e, ERR_USAGE, "--part excludes --against and --index");
+        return err_usage(e, "--part excludes --against and --index");
     if ((write_index || how.index.n > 0) && !near)
-        return err_set(e, ERR_USAGE, "--index and --write-index need --near");
+        return err_usage(e, "--index and --write-index need --near");
     for (size_t i = 0; i < against.n; i++)
         path_list_add(&all, xstrdup(against.item[i]));
     for (int i = 0; i < argc; i++)

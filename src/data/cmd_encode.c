@@ -126,12 +126,12 @@ struct encoding {
 static int check_shares(struct err *e)
 {
     if (!(val >= 0 && val < 1) || !(test >= 0 && test < 1) || val + test >= 1)
-        return err_set(e, ERR_USAGE,
-                       "--val and --test expect shares whose sum is below 1");
+        return err_usage(e,
+                         "--val and --test expect shares whose sum is below 1");
     if (holdout == HOLDOUT_SHARD && (val > 0 || test > 0))
-        return err_set(e, ERR_USAGE,
-                       "--split shard holds out the first shard; it cannot be "
-                       "combined with --val or --test");
+        return err_usage(e,
+                         "--split shard holds out the first shard; it cannot "
+                         "be combined with --val or --test");
     return 0;
 }
 
@@ -140,27 +140,27 @@ static int check_options(struct err *e)
     struct stat st;
 
     if (!tokenizer_path)
-        return err_set(e, ERR_USAGE, "name the tokenizer with -T PATH");
+        return err_usage(e, "name the tokenizer with -T PATH");
     if (!output || !*output)
-        return err_set(e, ERR_USAGE, "name the output with -o PREFIX");
+        return err_usage(e, "name the output with -o PREFIX");
     if (stat(output, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return err_set(e, ERR_USAGE,
-                       "%s is a device; shards are files whose names begin "
-                       "with -o PREFIX",
-                       output);
+        return err_usage(e,
+                         "%s is a device; shards are files whose names begin "
+                         "with -o PREFIX",
+                         output);
     tokens = tokens < 0 ? 0 : tokens; /* all */
     if (holdout == HOLDOUT_SHARD && format == SHARD_RAW && shard_tokens < 0)
-        return err_set(e, ERR_USAGE,
-                       "--split shard with --format raw needs --shard-tokens");
+        return err_usage(
+            e, "--split shard with --format raw needs --shard-tokens");
     if (shuffle >= 0 && eot != ENCODE_EOT_FIRST)
-        return err_set(e, ERR_USAGE, "--shuffle needs --eot first");
+        return err_usage(e, "--shuffle needs --eot first");
     if (chat && rules)
-        return err_set(e, ERR_USAGE, "--chat and --clean exclude each other");
+        return err_usage(e, "--chat and --clean exclude each other");
     if (chat && (format == SHARD_RAW || special))
-        return err_set(e, ERR_USAGE,
-                       special ? "--chat and --special exclude each other"
-                               : "--chat marks tokens that are not predicted, "
-                                 "which --format raw cannot");
+        return err_usage(e, special
+                                ? "--chat and --special exclude each other"
+                                : "--chat marks tokens that are not predicted, "
+                                  "which --format raw cannot");
     return check_shares(e);
 }
 
@@ -254,9 +254,8 @@ static int set_conf(struct encoding *w, struct err *e)
     const struct tokenizer *t = w->tokenizer;
 
     if (eot != ENCODE_EOT_NONE && tokenizer_eot(t) < 0)
-        return err_set(e, ERR_USAGE,
-                       "%s has no end-of-text token; use --eot none",
-                       tokenizer_path);
+        return err_usage(e, "%s has no end-of-text token; use --eot none",
+                         tokenizer_path);
     if (chat) {
         if (chat_template_open(&w->chat, t, chat, e) < 0)
             return -1;
@@ -393,9 +392,8 @@ static int encode_to(struct encoding *w, struct sink *sink,
     if (got < 0)
         return -1;
     if (state->tokens == 0 && !w->in.part) /* other parts may have text */
-        return err_set(e, ERR_INPUT,
-                       rules ? "there is no text that the rules keep"
-                             : "there is no text in the input");
+        return err_input(e, rules ? "there is no text that the rules keep"
+                                  : "there is no text in the input");
     if (rules)
         list_dropped(w, state->dropped);
     if (w->in.part && *w->all)
@@ -610,9 +608,8 @@ static int encode_input(struct encoding *w, struct err *e)
     hash_work(w, &files.list, w->hash);
     path_list_clear(&files.list);
     if (parts && (!*w->all || w->in.part))
-        return err_set(e, ERR_USAGE,
-                       "--join excludes --part, --shuffle, --tokens, and "
-                       "--split tail or shard");
+        return err_usage(e, "--join excludes --part, --shuffle, --tokens, and "
+                            "--split tail or shard");
     if (holdout == HOLDOUT_TAIL && val + test > 0 &&
         count_text(w, &w->conf.text, e) < 0)
         return -1;

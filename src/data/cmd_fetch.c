@@ -265,9 +265,9 @@ static int check_kind(const char *name, const char *coding, const char *data,
     const bool compressed = corpus_files_compressed(name);
 
     if ((known || compressed) && !*coding && magic_is_html(data, n))
-        return err_set(e, ERR_INPUT, "the server sent an HTML page instead");
+        return err_input(e, "the server sent an HTML page instead");
     if (compressed && !*coding)
-        return err_set(e, ERR_INPUT, "the file is not compressed");
+        return err_input(e, "the file is not compressed");
     return 0;
 }
 
@@ -295,8 +295,8 @@ static int check_sum(const struct catalog_link *link, const struct fetched *f,
 {
     if (!link->sha256 || strcmp(link->sha256, f->sha256) == 0)
         return 0;
-    return err_set(e, ERR_INPUT, "%s: the SHA-256 is %s instead of %s", path,
-                   f->sha256, link->sha256);
+    return err_input(e, "%s: the SHA-256 is %s instead of %s", path, f->sha256,
+                     link->sha256);
 }
 
 /* The file on the disk is checked, not what was received. */
@@ -311,10 +311,10 @@ static int finish_file(const struct catalog_link *link, struct part *p,
     sha256_text(&p->sum, sum);
     ret = strcmp(sum, out->sha256) == 0
               ? check_sum(link, out, link->url, e)
-              : err_set(e, ERR_INPUT,
-                        "%s is not what was received; check the disk, and "
-                        "that no other program writes to it",
-                        p->path);
+              : err_input(e,
+                          "%s is not what was received; check the disk, and "
+                          "that no other program writes to it",
+                          p->path);
     if (ret < 0 || check_content(p->path, link->file, e) < 0) {
         unlink(p->state); /* there is no use in resuming */
         return e->kind == ERR_INPUT ? err_wrap(e, "%s is damaged", link->file)
@@ -396,10 +396,10 @@ static int check_names(const struct catalog_links *l, struct err *e)
         for (size_t k = 0; k < i; k++)
             if (strcmp(l->link[i].file, l->link[k].file) == 0 &&
                 strcmp(l->link[i].url, l->link[k].url) != 0)
-                return err_set(e, ERR_USAGE,
-                               "%s and %s have the same name; fetch them to "
-                               "different folders with -o",
-                               l->link[k].url, l->link[i].url);
+                return err_usage(e,
+                                 "%s and %s have the same name; fetch them to "
+                                 "different folders with -o",
+                                 l->link[k].url, l->link[i].url);
     return 0;
 }
 
@@ -411,10 +411,9 @@ static int parse_shards(struct catalog_query *q, struct err *e)
 
     if (!num_int(first, &q->first) ||
         !num_int(dash ? dash + 1 : first, &q->last))
-        return err_set(e, ERR_USAGE,
-                       "--shards expects a number or a range such as 0-9, not "
-                       "'%s'",
-                       shards);
+        return err_usage(
+            e, "--shards expects a number or a range such as 0-9, not '%s'",
+            shards);
     return 0;
 }
 
@@ -468,12 +467,12 @@ static int fetch_main(int argc, char **argv, struct err *e)
         ret = catalog_find(&l, &q, e);
     }
     if (ret == 0 && sha256 && !sha256_is_text(sha256))
-        ret = err_set(e, ERR_USAGE,
-                      "--sha256 expects 64 hexadecimal digits in lower case, "
-                      "not '%s'",
-                      sha256);
+        ret = err_usage(e,
+                        "--sha256 expects 64 hexadecimal digits in lower case, "
+                        "not '%s'",
+                        sha256);
     else if (ret == 0 && sha256 && l.n != 1)
-        ret = err_set(e, ERR_USAGE, "--sha256 needs one file, not %zu", l.n);
+        ret = err_usage(e, "--sha256 needs one file, not %zu", l.n);
     else if (ret == 0 && sha256)
         l.link[0].sha256 = sha256;
     sig_watch();

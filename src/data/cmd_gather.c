@@ -452,15 +452,14 @@ static int gather_main(int argc, char **argv, struct err *e)
     char text[NUM_TEXT], held[NUM_TEXT];
 
     if (argc)
-        return err_set(e, ERR_USAGE,
-                       "unexpected argument '%s'; name the output with -o "
-                       "FOLDER",
-                       argv[0]);
+        return err_usage(e,
+                         "unexpected argument '%s'; name the output with -o "
+                         "FOLDER",
+                         argv[0]);
     if (!folder)
-        return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
+        return err_usage(e, "name the output with -o FOLDER");
     if (val < 0 || val >= 1)
-        return err_set(e, ERR_USAGE, "--val expects a share below 1, not %g",
-                       val);
+        return err_usage(e, "--val expects a share below 1, not %g", val);
     if (path_make(folder, e) < 0 || open_outputs(&s, e) < 0)
         return -1;
     confine(&folder, 1, false);

@@ -127,8 +127,8 @@ static int add_spans(struct table *t, const struct shard *s, int32_t eot,
     int32_t id[SHARD_BLOCK];
 
     if (s->n >= UINT32_MAX)
-        return err_set(e, ERR_INPUT,
-                       "%s: --repeats takes fewer than 2^32 tokens", s->path);
+        return err_input(e, "%s: --repeats takes fewer than 2^32 tokens",
+                         s->path);
     if (!slot)
         return -1;
     memset(slot, 0, room * sizeof *slot);
@@ -367,7 +367,7 @@ static int info_main(int argc, char **argv, struct err *e)
     int ret = 0;
 
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "name the files to describe");
+        return err_usage(e, "name the files to describe");
     if (top || top_words || top_lines)
         return list_values(argc, argv, e);
     if (form < 0 ||

@@ -269,10 +269,9 @@ static int leak_main(int argc, char **argv, struct err *e)
     int fits = 0;
 
     if (argc)
-        return err_set(e, ERR_USAGE,
-                       "unexpected argument '%s'; name texts with --train and "
-                       "--eval",
-                       argv[0]);
+        return err_usage(
+            e, "unexpected argument '%s'; name texts with --train and --eval",
+            argv[0]);
     for (size_t i = 0; i < train.n; i++)
         path_list_add(&trains, xstrdup(train.item[i]));
     for (size_t i = 0; i < eval.n; i++)
@@ -287,15 +286,14 @@ static int leak_main(int argc, char **argv, struct err *e)
             "expected --train and --eval, or --lock with a file that "
             "lists text and eval");
     if (!removed != !output)
-        return err_set(e, ERR_USAGE, "--remove and --output need each other");
+        return err_usage(e, "--remove and --output need each other");
     if (compare_texts(&trains, &evals, &whole, e) < 0)
         return -1;
     if (whole)
-        return err_set(e, ERR_INPUT,
-                       "the training text contains %lld evaluation document%s",
-                       (long long)whole, whole == 1 ? "" : "s");
-    return fits ? err_set(e, ERR_INPUT,
-                          "the tokenizer was trained on evaluation text")
+        return err_input(
+            e, "the training text contains %lld evaluation document%s",
+            (long long)whole, whole == 1 ? "" : "s");
+    return fits ? err_input(e, "the tokenizer was trained on evaluation text")
                 : 0;
 }
 

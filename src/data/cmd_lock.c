@@ -54,9 +54,9 @@ static int lock_main(int argc, char **argv, struct err *e)
     if (ret < 0 || (source && lock_add_sources(&l, source, e) < 0))
         return -1;
     if (l.n == 0)
-        return err_set(e, ERR_USAGE, "name the files to lock");
+        return err_usage(e, "name the files to lock");
     if (command && strchr(command, '\n'))
-        return err_set(e, ERR_USAGE, "--command expects one line");
+        return err_usage(e, "--command expects one line");
     if (lock_write(&l, output, e) < 0)
         return -1;
     log_info("%s lists %s", output, num_count(count, (int64_t)l.n, "file"));

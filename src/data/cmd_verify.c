@@ -224,7 +224,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     int ret = 0, bad = 0;
 
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "name a data.lock or shards to verify");
+        return err_usage(e, "name a data.lock or shards to verify");
     if (tokenizer_path && tokenizer_load(&tokenizer, tokenizer_path, e) < 0)
         return -1;
     table_columns(&t, "file", "role", "state", NULL);
@@ -242,8 +242,8 @@ static int verify_main(int argc, char **argv, struct err *e)
         ret = table_print(&t, &style, e);
     tokenizer_free(tokenizer);
     if (ret == 0 && bad)
-        ret = err_set(e, ERR_INPUT, "%d file%s not as expected", bad,
-                      bad == 1 ? " is" : "s are");
+        ret = err_input(e, "%d file%s not as expected", bad,
+                        bad == 1 ? " is" : "s are");
     return ret;
 }
 

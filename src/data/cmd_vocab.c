@@ -97,8 +97,7 @@ static int add_tokens(struct tokenizer *t, struct err *e)
         const char *name = added.item[i];
 
         if (!*name || tokenizer_find(t, name, strlen(name)) >= 0)
-            return err_set(e, ERR_USAGE, "--add %s: the tokenizer has it",
-                           name);
+            return err_usage(e, "--add %s: the tokenizer has it", name);
         if (tokenizer_special(t, t->n_ids, 0, name, strlen(name), e) < 0)
             return err_wrap(e, "--add %s", name);
     }
@@ -111,10 +110,9 @@ static int vocab_main(int argc, char **argv, struct err *e)
     int got = -1;
 
     if (argc != 1)
-        return err_set(e, ERR_USAGE,
-                       "expected one tokenizer, a file or a folder");
+        return err_usage(e, "expected one tokenizer, a file or a folder");
     if ((forms.n > 0 || added.n > 0) && !output)
-        return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
+        return err_usage(e, "name the output with -o FOLDER");
     if (tokfile_load(&t, argv[0], split < 0 ? PRETOKENIZE_ALL : split, e) < 0)
         return -1;
     if (add_tokens(t, e) == 0 && (!output || write_forms(t, e) == 0))

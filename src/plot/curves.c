@@ -448,8 +448,8 @@ static int draw_baselines(struct drawing *d, struct err *e)
 
         if (!equals || !request_bound(equals + 1, strlen(equals + 1), &y) ||
             isnan(y))
-            return err_set(e, ERR_USAGE,
-                           "--baseline expects NAME=VALUE, not '%s'", text);
+            return err_usage(e, "--baseline expects NAME=VALUE, not '%s'",
+                             text);
         m = panel_mark(d->p, MARK_AT_Y, 0, y);
         m->label = arena_strndup(&d->f->mem, text, (size_t)(equals - text));
     }

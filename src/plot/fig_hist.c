@@ -196,9 +196,8 @@ int fig_hist_draw(struct build *b, const char *name, struct err *e)
     int ret;
 
     if (b->set.n != 1)
-        return err_set(e, ERR_USAGE,
-                       "gplot hist draws one run, and %zu are selected",
-                       b->set.n);
+        return err_usage(e, "gplot hist draws one run, and %zu are selected",
+                         b->set.n);
     ret = histograms_load(&all, &b->set.run[0], name, e);
     if (ret == 0)
         draw_map(b, name, &all);

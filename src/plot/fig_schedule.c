@@ -40,8 +40,7 @@ static int draw_rates(struct build *b, const char *label, char *lines,
 
     planned_rates_read(&r, lines);
     if (r.n == 0)
-        return err_set(e, ERR_INPUT, "there are no learning rates of %s",
-                       label);
+        return err_input(e, "there are no learning rates of %s", label);
     c = panel_curve(b->figure, p, label, r.n);
     c->run = c->label;
     c->n = 0;
@@ -86,10 +85,11 @@ static int refuse(const char *path, struct err *e)
     AUTO(buf_clear) struct buf word = BUF_INIT;
 
     buf_shell_short(&word, path);
-    err_set(e, ERR_INPUT,
-            "%s is not a table of learning rates; for those of settings, first "
-            "type 'gtrain plan %s --only schedule --points 0 --tsv >FILE'",
-            path, word.s);
+    err_input(e,
+              "%s is not a table of learning rates; for those of settings, "
+              "first type 'gtrain plan %s --only schedule --points 0 --tsv "
+              ">FILE'",
+              path, word.s);
     return -1;
 }
 

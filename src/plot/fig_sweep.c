@@ -522,10 +522,10 @@ int fig_sweep_draw(struct build *b, const char *params, const char *metric,
         s.by[1] = comma + 1;
         s.n_params = 2;
         if (strchr(s.by[1], ',') || !*s.by[1])
-            return err_set(e, ERR_USAGE,
-                           "a sweep is drawn over one parameter or two, "
-                           "not '%s'",
-                           params);
+            return err_usage(e,
+                             "a sweep is drawn over one parameter or two, "
+                             "not '%s'",
+                             params);
     }
     s.run = arena_alloc(&f->mem, (b->set.n + 1) * sizeof *s.run);
     choose_curves(&s, &b->set, &f->mem);

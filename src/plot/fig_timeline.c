@@ -318,7 +318,7 @@ static int build_timeline(struct build *b, struct err *e)
     int ret = thread_times_load(&d.times, b->words[0], e);
 
     if (ret == 0 && b->n > 1)
-        ret = err_set(e, ERR_USAGE, "unexpected argument '%s'", b->words[1]);
+        ret = err_usage(e, "unexpected argument '%s'", b->words[1]);
     if (ret == 0)
         draw_trace(&d, b);
     free(d.cell);

@@ -98,10 +98,10 @@ int figure_alias(struct run_set *set, const char *item, struct err *e)
 
     if (!text || (colour && (!num_int(text + 1, &slot) || slot < 1 ||
                              slot > PALETTE_COLOURS)))
-        return err_set(e, ERR_USAGE,
-                       "an alias is RUN=TEXT, or RUN#=COLOUR from 1 to %d, "
-                       "not '%s'",
-                       PALETTE_COLOURS, item);
+        return err_usage(e,
+                         "an alias is RUN=TEXT, or RUN#=COLOUR from 1 to %d, "
+                         "not '%s'",
+                         PALETTE_COLOURS, item);
     for (size_t k = 0; k < set->n; k++) {
         if (strncmp(set->run[k].name, item, n) != 0 || set->run[k].name[n])
             continue;
@@ -277,8 +277,8 @@ int figure_main(int argc, char **argv, struct err *e)
         output_check(&plot_request, e) < 0)
         return -1;
     if (argc < type->words - (type->runs && plot_request.sweep))
-        return err_set(e, ERR_USAGE, "%s expected: gplot %s %s", type->expect,
-                       cmd->name, cmd->args);
+        return err_usage(e, "%s expected: gplot %s %s", type->expect, cmd->name,
+                         cmd->args);
     figure_confine((const char *[]){ plot_request.output, plot_request.script },
                    2, NULL);
     if (!plot_request.watch)

@@ -43,14 +43,14 @@ static const char *form_of(const char *path)
 int output_check(const struct request *r, struct err *e)
 {
     if (r->output && !form_of(r->output))
-        return err_set(e, ERR_USAGE,
-                       "-o %s: gplot writes .png, .svg, .pdf, .eps, .tex, "
-                       ".tikz, .html, .txt and .json",
-                       r->output);
+        return err_usage(e,
+                         "-o %s: gplot writes .png, .svg, .pdf, .eps, .tex, "
+                         ".tikz, .html, .txt and .json",
+                         r->output);
     if (r->watch && (r->data || r->hash || r->script))
-        return err_set(e, ERR_USAGE,
-                       "--watch redraws the figure; it works with -o or on "
-                       "the terminal only");
+        return err_usage(e,
+                         "--watch redraws the figure; it works with -o or on "
+                         "the terminal only");
     return 0;
 }
 
@@ -296,8 +296,7 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
     AUTO(buf_clear) struct buf text = BUF_INIT;
 
     if (!gnuplot_form(form))
-        return err_set(e, ERR_USAGE, "--script: gnuplot cannot write .%s files",
-                       form);
+        return err_usage(e, "--script: gnuplot cannot write .%s files", form);
     target = r->output ? xstrdup(r->output)
                        : xasprintf("%.*s.png", (int)stem, r->script);
     if (!r->output)

@@ -46,12 +46,12 @@ static int parse_range(const char *option, const char *text, double *lo,
     colon = strchr(text, ':');
     if (!colon || !request_bound(text, (size_t)(colon - text), lo) ||
         !request_bound(colon + 1, strlen(colon + 1), hi))
-        return err_set(e, ERR_USAGE,
-                       "--%s expects LOW:HIGH, either may be omitted, not '%s'",
-                       option, text);
+        return err_usage(
+            e, "--%s expects LOW:HIGH, either may be omitted, not '%s'", option,
+            text);
     if (*lo >= *hi)
-        return err_set(e, ERR_USAGE, "--%s: %s is not below %s", option, text,
-                       colon + 1);
+        return err_usage(e, "--%s: %s is not below %s", option, text,
+                         colon + 1);
     return 0;
 }
 
@@ -96,11 +96,11 @@ static int parse_size(struct request *r, struct err *e)
         x++;
     if (!x || !parse_length(r->size, (size_t)(x - r->size), &r->width) ||
         !parse_length(x + 1, strlen(x + 1), &r->height))
-        return err_set(e, ERR_USAGE,
-                       "--size expects a width and a height of "
-                       "1 to 200 inches (8.4cmx6cm, 5inx3in, 800pxx500px), "
-                       "not '%s'",
-                       r->size);
+        return err_usage(e,
+                         "--size expects a width and a height of "
+                         "1 to 200 inches (8.4cmx6cm, 5inx3in, 800pxx500px), "
+                         "not '%s'",
+                         r->size);
     return 0;
 }
 
@@ -116,13 +116,12 @@ static int parse_font(struct request *r, struct err *e)
     n = comma ? (size_t)(comma - r->font) : strlen(r->font);
     if (comma && (!num_real(comma + 1, &r->font_size) ||
                   !(r->font_size >= 4 && r->font_size <= 72)))
-        return err_set(e, ERR_USAGE,
-                       "--font expects NAME, NAME,SIZE or ,SIZE "
-                       "with a size of 4 to 72 points, not '%s'",
-                       r->font);
+        return err_usage(e,
+                         "--font expects NAME, NAME,SIZE or ,SIZE "
+                         "with a size of 4 to 72 points, not '%s'",
+                         r->font);
     if (n >= sizeof r->font_name || strcspn(r->font, "'\"\\\n") < n)
-        return err_set(e, ERR_USAGE, "--font: '%s' is not the name of a font",
-                       r->font);
+        return err_usage(e, "--font: '%s' is not the name of a font", r->font);
     memcpy(r->font_name, r->font, n);
     r->font_name[n] = '\0';
     return 0;
@@ -145,8 +144,8 @@ static int parse_marks(struct request *r, struct err *e)
         const int i = opt_find_word(words, word);
 
         if (i < 0)
-            return err_set(e, ERR_USAGE, "--mark expects %s, not '%.*s'", list,
-                           (int)n, at);
+            return err_usage(e, "--mark expects %s, not '%.*s'", list, (int)n,
+                             at);
         r->marks |= 1U << i;
         at += n + (at[n] == ',');
     }
@@ -164,29 +163,27 @@ int request_parse(struct request *r, struct err *e)
         r->every = 2;
     r->along = axis < 0 ? ALONG_METRIC : (enum along)axis;
     if (r->smooth && !smooth_parse(r->smooth, &r->how))
-        return err_set(e, ERR_USAGE,
-                       "--smooth expects auto, none, ema:0.98 (0 to 1), ma:50 "
-                       "or gauss:20 (points), not '%s'",
-                       r->smooth);
+        return err_usage(e,
+                         "--smooth expects auto, none, ema:0.98 (0 to 1), "
+                         "ma:50 or gauss:20 (points), not '%s'",
+                         r->smooth);
     if (r->panel_label && (strlen(r->panel_label) != 1 ||
                            !isalpha((unsigned char)*r->panel_label)))
-        return err_set(e, ERR_USAGE, "--panel-label expects a letter, not '%s'",
-                       r->panel_label);
+        return err_usage(e, "--panel-label expects a letter, not '%s'",
+                         r->panel_label);
     if (r->skip < 0)
-        return err_set(e, ERR_USAGE, "--skip expects a number of steps");
+        return err_usage(e, "--skip expects a number of steps");
     if (r->stitch && r->attempts)
-        return err_set(e, ERR_USAGE,
-                       "--stitch and --attempts exclude each other");
+        return err_usage(e, "--stitch and --attempts exclude each other");
     if (r->forecast &&
         (r->along != ALONG_STEP || r->stitch || r->attempts || r->group_by))
-        return err_set(e, ERR_USAGE,
-                       "--forecast draws single runs against steps; use it "
-                       "without --x, --stitch, --attempts and --group-by");
+        return err_usage(e,
+                         "--forecast draws single runs against steps; use it "
+                         "without --x, --stitch, --attempts and --group-by");
     if ((r->logx && r->linx) || (r->logy && r->liny))
-        return err_set(e, ERR_USAGE,
-                       "an axis cannot be both logarithmic and linear");
+        return err_usage(e, "an axis cannot be both logarithmic and linear");
     if (r->mono && r->dark)
-        return err_set(e, ERR_USAGE, "--mono and --dark exclude each other");
+        return err_usage(e, "--mono and --dark exclude each other");
     r->y_whole = r->yrange && strcmp(r->yrange, "all") == 0;
     if (parse_range("xrange", r->xrange, &r->x_lo, &r->x_hi, e) < 0 ||
         parse_range("yrange", r->y_whole ? NULL : r->yrange, &r->y_lo, &r->y_hi,
@@ -194,7 +191,7 @@ int request_parse(struct request *r, struct err *e)
         parse_range("inset", r->inset, &r->inset_lo, &r->inset_hi, e) < 0)
         return -1;
     if (r->inset && (isnan(r->inset_lo) || isnan(r->inset_hi)))
-        return err_set(e, ERR_USAGE, "--inset expects both ends: FROM:TO");
+        return err_usage(e, "--inset expects both ends: FROM:TO");
     if (parse_size(r, e) < 0 || parse_font(r, e) < 0)
         return -1;
     return parse_marks(r, e);

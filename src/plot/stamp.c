@@ -343,7 +343,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     int bad = 0, ret;
 
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "a figure is expected");
+        return err_usage(e, "a figure is expected");
     if (check_readable(argv, argc, e) < 0)
         return -1;
     table_columns(&t, "figure", "command", "result", NULL);
@@ -354,11 +354,11 @@ static int verify_main(int argc, char **argv, struct err *e)
     ret = sig_caught() ? err_set(e, ERR_INTERRUPTED, "interrupted")
                        : table_print(&t, &style, e);
     if (ret == 0 && bad > 0)
-        ret = err_set(e, ERR_INPUT,
-                      "%d of %s %s not known to show what the runs say; "
-                      "'gplot redo' draws a figure again",
-                      bad, num_count(text, argc, "figure"),
-                      bad == 1 ? "is" : "are");
+        ret = err_input(e,
+                        "%d of %s %s not known to show what the runs say; "
+                        "'gplot redo' draws a figure again",
+                        bad, num_count(text, argc, "figure"),
+                        bad == 1 ? "is" : "are");
     return ret;
 }
 
@@ -386,7 +386,7 @@ static int redo_figure(const char *path, struct err *e)
 static int redo_main(int argc, char **argv, struct err *e)
 {
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "a figure is expected");
+        return err_usage(e, "a figure is expected");
     sig_watch();
     figure_confine((const char *const *)argv, argc, NULL);
     for (int i = 0; i < argc; i++)

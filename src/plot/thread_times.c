@@ -193,14 +193,14 @@ int thread_times_parse(struct thread_times *t, char *text, size_t n,
     t->thread = arena_alloc(&t->mem, THREAD_TIMES_THREADS * sizeof *t->thread);
     t->name = arena_alloc(&t->mem, THREAD_TIMES_NAMES * sizeof *t->name);
     if (read_trace(&r) < 0)
-        return err_set(e, ERR_INPUT, "%s: byte %zu: %s", path,
-                       (size_t)(r.s.at - text), r.s.why);
+        return err_input(e, "%s: byte %zu: %s", path, (size_t)(r.s.at - text),
+                         r.s.why);
     order_slices(t);
     return t->n > 0 ? 0
-                    : err_set(e, ERR_INPUT,
-                              "%s has no slices of time, which gtrain bench "
-                              "--timeline writes",
-                              path);
+                    : err_input(e,
+                                "%s has no slices of time, which gtrain bench "
+                                "--timeline writes",
+                                path);
 }
 
 int thread_times_load(struct thread_times *t, const char *path, struct err *e)

@@ -128,8 +128,7 @@ static int parse_range(struct sweep *s, const char *text, struct sweep_axis *a,
         a->range = trimmed(&s->mem, text, open);
         at = text + open + 1;
         if (end[-1] != ')')
-            return err_set(e, ERR_USAGE, "%s: '%s' needs a closing )", a->where,
-                           text);
+            return err_usage(e, "%s: '%s' needs a closing )", a->where, text);
         end--;
     }
     for (;;) {
@@ -138,8 +137,7 @@ static int parse_range(struct sweep *s, const char *text, struct sweep_axis *a,
         const char *arg = trimmed(&s->mem, at, (size_t)(stop - at));
 
         if (!arg[0])
-            return err_set(e, ERR_USAGE, "%s: '%s' has an empty value",
-                           a->where, text);
+            return err_usage(e, "%s: '%s' has an empty value", a->where, text);
         a->arg = arena_grow(&s->mem, a->arg, a->n_args, sizeof *a->arg);
         a->arg[a->n_args++] = arg;
         if (!comma)
@@ -159,10 +157,10 @@ static int parse_condition(struct sweep *s, const char *text,
     while (a->when < s->n_axes && strcmp(s->axis[a->when].key, key) != 0)
         a->when++;
     if (!equals || a->when == s->n_axes)
-        return err_set(e, ERR_USAGE,
-                       "%s: expects 'if KEY = value' with an axis before this "
-                       "one, not 'if %s'",
-                       a->where, text);
+        return err_usage(e,
+                         "%s: expects 'if KEY = value' with an axis before "
+                         "this one, not 'if %s'",
+                         a->where, text);
     if (parse_range(s, equals + 1, &values, e) < 0)
         return -1;
     a->when_value = values.arg;
@@ -175,18 +173,18 @@ static int parse_numbers(const struct sweep_axis *a, size_t want, double *x,
                          struct err *e)
 {
     if (a->n_args != want)
-        return err_set(e, ERR_USAGE, "%s: %s() expects %zu values, not %zu",
-                       a->where, a->range, want, a->n_args);
+        return err_usage(e, "%s: %s() expects %zu values, not %zu", a->where,
+                         a->range, want, a->n_args);
     for (size_t i = 0; i < want; i++)
         if (!num_real(a->arg[i], &x[i]) || !isfinite(x[i]))
-            return err_set(e, ERR_USAGE, "%s: %s() expects numbers, not '%s'",
-                           a->where, a->range, a->arg[i]);
+            return err_usage(e, "%s: %s() expects numbers, not '%s'", a->where,
+                             a->range, a->arg[i]);
     if (!(x[0] < x[1]))
-        return err_set(e, ERR_USAGE, "%s: %s(): %s is not below %s", a->where,
-                       a->range, a->arg[0], a->arg[1]);
+        return err_usage(e, "%s: %s(): %s is not below %s", a->where, a->range,
+                         a->arg[0], a->arg[1]);
     if (strncmp(a->range, "log", 3) == 0 && x[0] <= 0)
-        return err_set(e, ERR_USAGE, "%s: %s() expects numbers above 0",
-                       a->where, a->range);
+        return err_usage(e, "%s: %s() expects numbers above 0", a->where,
+                         a->range);
     return 0;
 }
 
@@ -222,14 +220,13 @@ static int space_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
         return 0;
     }
     if (!logs && strcmp(a->range, "linspace") != 0)
-        return err_set(e, ERR_USAGE,
-                       "%s: expects logspace() or linspace(), not '%s()'",
-                       a->where, a->range);
+        return err_usage(e, "%s: expects logspace() or linspace(), not '%s()'",
+                         a->where, a->range);
     if (parse_numbers(a, 3, x, e) < 0)
         return -1;
     if (!(x[2] >= 2 && x[2] <= MAX_ARGS && x[2] == floor(x[2])))
-        return err_set(e, ERR_USAGE, "%s: %s() expects 2 to %d values",
-                       a->where, a->range, MAX_ARGS);
+        return err_usage(e, "%s: %s() expects 2 to %d values", a->where,
+                         a->range, MAX_ARGS);
     a->n = (size_t)x[2];
     a->value = arena_alloc(&s->mem, (a->n + 1) * sizeof *a->value);
     for (size_t i = 0; i < a->n; i++)
@@ -248,14 +245,13 @@ int sweep_axis_add(struct sweep *s, const struct sweep_axis *axis,
         i++;
     if (i < s->n_axes && (!strchr(axis->where, ':') ||
                           conf_same_file(axis->where, s->axis[i].where)))
-        return err_set(e, ERR_USAGE, "%s: %s is already an axis", axis->where,
-                       axis->key);
+        return err_usage(e, "%s: %s is already an axis", axis->where,
+                         axis->key);
     if (axis->n_when && axis->when >= i)
-        return err_set(e, ERR_USAGE, "%s: %s depends on an axis after it",
-                       axis->where, axis->key);
+        return err_usage(e, "%s: %s depends on an axis after it", axis->where,
+                         axis->key);
     if (axis->n_args > MAX_ARGS)
-        return err_set(e, ERR_USAGE, "%s: more than %d values", axis->where,
-                       MAX_ARGS);
+        return err_usage(e, "%s: more than %d values", axis->where, MAX_ARGS);
     if (i == s->n_axes)
         APPEND(s->axis, s->n_axes, s->room_axes) = *axis;
     s->axis[i] = *axis;
@@ -304,11 +300,12 @@ static int draw_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
     double x[2] = { 0, (double)a->n_args - 1 };
 
     if (kind < 0)
-        return err_set(e, ERR_USAGE,
-                       "%s: expects loguniform(low, high), uniform(low, high), "
-                       "integer(low, high) or choice(a, b), not '%s%s'",
-                       a->where, a->range[0] ? a->range : a->arg[0],
-                       a->range[0] ? "()" : "");
+        return err_usage(e,
+                         "%s: expects loguniform(low, high), uniform(low, "
+                         "high), integer(low, high) or choice(a, b), not "
+                         "'%s%s'",
+                         a->where, a->range[0] ? a->range : a->arg[0],
+                         a->range[0] ? "()" : "");
     if (kind != RANGE_CHOICE && parse_numbers(a, 2, x, e) < 0)
         return -1;
     a->kind = (enum sweep_range)kind;
@@ -343,9 +340,9 @@ static int check_condition(const struct sweep_axis *a,
                      list[1]);
         else
             opt_list_words(list, words, sizeof words);
-        return err_set(e, ERR_USAGE,
-                       "%s: %s is for %s = %s, but the values of %s are %s",
-                       a->where, a->key, on->key, v, on->key, words);
+        return err_usage(e,
+                         "%s: %s is for %s = %s, but the values of %s are %s",
+                         a->where, a->key, on->key, v, on->key, words);
     }
     return 0;
 }
@@ -372,8 +369,8 @@ int sweep_assign(struct sweep *s, enum sweep_part part, const char *assignment,
     const char *key;
 
     if (!equals || equals == assignment)
-        return err_set(e, ERR_USAGE, "%s: expects section.key=value, not '%s'",
-                       where, assignment);
+        return err_usage(e, "%s: expects section.key=value, not '%s'", where,
+                         assignment);
     key = trimmed(&s->mem, assignment, (size_t)(equals - assignment));
     return part == SWEEP_SET
                ? sweep_put(s, key, equals + 1, where, e)
@@ -549,17 +546,17 @@ int sweep_expand(struct sweep *s, struct err *e)
     if (add_seeds(s, e) < 0)
         return -1;
     if (s->n_axes == 0)
-        return err_set(e, ERR_USAGE,
-                       "the sweep has no axes; add [grid], [random], --grid, "
-                       "--random or --seeds");
+        return err_usage(e,
+                         "the sweep has no axes; add [grid], [random], --grid, "
+                         "--random or --seeds");
     for (size_t i = 0; i < s->n_axes; i++) {
         struct sweep_axis *a = &s->axis[i];
 
         if (tpe && !a->random && i != seed_axis(s))
-            return err_set(e, ERR_USAGE,
-                           "%s: sweep.sampler = tpe chooses values of [random] "
-                           "alone; write %s = choice(a, b) there",
-                           a->where, a->key);
+            return err_usage(e,
+                             "%s: sweep.sampler = tpe chooses values of "
+                             "[random] alone; write %s = choice(a, b) there",
+                             a->where, a->key);
         if ((a->random && draw_axis(s, a, e) < 0) ||
             check_condition(a, &s->axis[a->when], e) < 0)
             return -1;
@@ -570,9 +567,8 @@ int sweep_expand(struct sweep *s, struct err *e)
         s->keys = i ? arena_printf(&s->mem, "%s %s", s->keys, a->key) : a->key;
     }
     if (count * (double)each > SWEEP_MAX_CELLS)
-        return err_set(e, ERR_USAGE,
-                       "the sweep has %.0f cells; at most %d are possible",
-                       count * (double)each, SWEEP_MAX_CELLS);
+        return err_usage(e, "the sweep has %.0f cells; at most %d are possible",
+                         count * (double)each, SWEEP_MAX_CELLS);
     s->most_cells = (size_t)count * each;
     if (tpe && each > SWEEP_FIRST_SAMPLES)
         each = SWEEP_FIRST_SAMPLES;
@@ -599,7 +595,7 @@ int sweep_add(struct sweep *s, struct sweep *more, struct err *e)
     for (size_t i = 0; i < s->n_axes; i++)
         if (more->n_axes != s->n_axes ||
             strcmp(more->axis[i].key, s->axis[i].key) != 0)
-            return err_set(e, ERR_USAGE, "its axes are others");
+            return err_usage(e, "its axes are others");
     memcpy(s->axis, more->axis, s->n_axes * sizeof *s->axis);
     for (size_t c = 0; c < more->n_cells; c++)
         add_cell(s, more->cell[c].value);
@@ -651,11 +647,11 @@ int sweep_fill(struct buf *out, const char *text, sweep_value_fn *value,
             continue;
         }
         if (!value(arg, text + 1, (size_t)(end - text) - 1, out))
-            return err_set(e, ERR_USAGE,
-                           "the sweep has no setting for %.*s; write {%.*s} "
-                           "for this text itself",
-                           (int)(end - text) + 1, text, (int)(end - text) + 1,
-                           text);
+            return err_usage(e,
+                             "the sweep has no setting for %.*s; write {%.*s} "
+                             "for this text itself",
+                             (int)(end - text) + 1, text, (int)(end - text) + 1,
+                             text);
         text = end + 1;
     }
     return 0;

@@ -83,8 +83,7 @@ static int find_axis(struct sweep_table *r, const char *by, struct err *e)
         if (strcmp(w->axis[r->by].key, want) == 0)
             return 0;
     if (by)
-        return err_set(e, ERR_USAGE,
-                       "--by expects an axis of this sweep, not '%s'", by);
+        return err_usage(e, "--by expects an axis of this sweep, not '%s'", by);
     r->by = 0;
     return 0;
 }
@@ -621,9 +620,8 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
     int ret;
 
     if (c->cell >= (int64_t)s->sweep.n_cells)
-        return err_set(e, ERR_USAGE,
-                       "--cell expects a number below %zu, not %lld",
-                       s->sweep.n_cells, (long long)c->cell);
+        return err_usage(e, "--cell expects a number below %zu, not %lld",
+                         s->sweep.n_cells, (long long)c->cell);
     if (sweep_run_begin(s, owns, e) < 0)
         return -1;
     ret = owns ? forget_claims(s, e) : 0;

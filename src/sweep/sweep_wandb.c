@@ -76,9 +76,9 @@ static int read_range(struct reader *r, const char *prefix,
     const char *distribution = get(r, prefix, "distribution");
 
     if (!low || !high)
-        return err_set(e, ERR_USAGE,
-                       "%s: parameter %s needs values, a value, or min and max",
-                       r->path, a->key);
+        return err_usage(
+            e, "%s: parameter %s needs values, a value, or min and max",
+            r->path, a->key);
     if (!r->random)
         return err_set(
             e, ERR_USAGE,
@@ -113,10 +113,10 @@ static int read_parameter(struct reader *r, const char *prefix, const char *key,
         return sweep_put(r->s, key, value ? value : "null", r->path, e);
     }
     if (yaml_find(&r->y, arena_printf(&r->s->mem, "%sprobabilities", prefix)))
-        return err_set(e, ERR_USAGE,
-                       "%s: parameter %s: probabilities are not supported; "
-                       "repeat a value to draw it more often",
-                       r->path, key);
+        return err_usage(e,
+                         "%s: parameter %s: probabilities are not supported; "
+                         "repeat a value to draw it more often",
+                         r->path, key);
     for (size_t i = 0; i < r->y.n; i++) {
         const struct yaml_pair *p = &r->y.pair[i];
 
@@ -141,10 +141,10 @@ static int read_parameters(struct reader *r, struct err *e)
         if (prefix && strncmp(key, prefix, strlen(prefix)) == 0) {
             if (strcmp(key + strlen(prefix), "parameters") != 0)
                 continue;
-            return err_set(e, ERR_USAGE,
-                           "%s: nested parameters are not supported; give "
-                           "each a name of its own, such as optimizer.lr",
-                           r->path);
+            return err_usage(e,
+                             "%s: nested parameters are not supported; give "
+                             "each a name of its own, such as optimizer.lr",
+                             r->path);
         }
         prefix = arena_printf(&r->s->mem, "%s.", key);
         if (read_parameter(r, prefix, name, e) < 0)
@@ -196,16 +196,15 @@ static int add_macro(struct reader *r, const char *word, struct err *e)
         if (strcmp(word, plain[i].macro) != 0)
             continue;
         if (!plain[i].word)
-            return err_set(e, ERR_USAGE, "%s: the command needs a program",
-                           r->path);
+            return err_usage(e, "%s: the command needs a program", r->path);
         add_word(r->s, plain[i].word);
         return 0;
     }
     if (strstr(word, "${"))
-        return err_set(e, ERR_USAGE,
-                       "%s: '%s' in the command is not supported; give the "
-                       "command after --, with {name} for a value",
-                       r->path, word);
+        return err_usage(e,
+                         "%s: '%s' in the command is not supported; give the "
+                         "command after --, with {name} for a value",
+                         r->path, word);
     add_word(r->s, word);
     return 0;
 }
@@ -236,9 +235,9 @@ static int read_method(struct reader *r, struct err *e)
 
     r->random = bayes || (method && strcmp(method, "random") == 0);
     if (!method || (!r->random && strcmp(method, "grid") != 0))
-        return err_set(e, ERR_USAGE,
-                       "%s: method expects grid, random or bayes, not '%s'",
-                       r->path, method ? method : "");
+        return err_usage(e,
+                         "%s: method expects grid, random or bayes, not '%s'",
+                         r->path, method ? method : "");
     if (bayes && sweep_put(r->s, "sweep.sampler", "tpe", r->path, e) < 0)
         return -1;
     if (yaml_find(&r->y, "early_terminate.type"))

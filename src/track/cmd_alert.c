@@ -48,9 +48,8 @@ static int read_alerts(struct alert_list *list, struct err *e)
     if (alert.when)
         return alert_list_add(list, &alert, name, e);
     if (name || alert.command || alert.webhook || alert.mail)
-        return err_set(e, ERR_USAGE,
-                       "alert needs --when with a filter, such as --when "
-                       "'train/loss is not finite'");
+        return err_usage(e, "alert needs --when with a filter, such as --when "
+                            "'train/loss is not finite'");
     return alert_list_read(list, e);
 }
 

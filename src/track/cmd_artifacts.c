@@ -117,8 +117,8 @@ static int artifacts_main(int argc, char **argv, struct err *e)
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
     if ((cat && !path_stays_below(cat)) || (*under && !path_stays_below(under)))
-        return err_set(e, ERR_USAGE, "'%s' is not a path inside the run",
-                       cat ? cat : under);
+        return err_usage(e, "'%s' is not a path inside the run",
+                         cat ? cat : under);
     if (track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
         return -1;
     if (cat)

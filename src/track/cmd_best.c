@@ -306,7 +306,7 @@ static int parse_metric(struct columns *c, const char *metric,
         ret = columns_parse(c, metric, runs, e);
     }
     if (ret == 0 && c->item[0].kind != COLUMN_METRIC)
-        ret = err_set(e, ERR_USAGE, "%s is not a metric", metric);
+        ret = err_usage(e, "%s is not a metric", metric);
     if (ret == 0 && find_key_exists(runs, METRIC, c->item[0].key))
         return 0;
     return ret < 0 ? -1
@@ -407,7 +407,7 @@ static int best_main(int argc, char **argv, struct err *e)
     if (form < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     if (highest && lowest)
-        return err_set(e, ERR_USAGE, "--max and --min cannot be used together");
+        return err_usage(e, "--max and --min cannot be used together");
     up = highest || (!lowest && run_value_direction(argv[0]) > 0);
     if (track_select(&runs, &selection, argc - 1, argv + 1, e) < 0)
         return -1;

@@ -78,7 +78,7 @@ static int begin_file(struct bundle *b, const char *name, int64_t size,
     int ret;
 
     if (strchr(name, '\n')) /* it would be two lines of MANIFEST */
-        return err_set(e, ERR_INPUT, "the name of %s has a line feed", name);
+        return err_input(e, "the name of %s has a line feed", name);
     path = path_join(b->top, name);
     ret = tar_write_head(b->fp, path, size, e);
     b->files++;
@@ -124,9 +124,8 @@ static int add_open_file(struct bundle *b, int fd, const char *path,
     if (ret == 0)
         ret = begin_file(b, name, (int64_t)st.st_size, e);
     if (ret == 0 && !bundle_copy(in, b->fp, (int64_t)st.st_size, &h))
-        ret = ferror(in)
-                  ? err_sys(e, "cannot read %s", path)
-                  : err_set(e, ERR_INPUT, "%s changed while it was read", path);
+        ret = ferror(in) ? err_sys(e, "cannot read %s", path)
+                         : err_input(e, "%s changed while it was read", path);
     if (ret == 0)
         end_file(b, name, (int64_t)st.st_size, &h);
     return ret;
@@ -437,10 +436,10 @@ static int add_listed(struct bundle *b, const struct opt_list *l,
 {
     for (size_t i = 0; i < l->n; i++) {
         if (!path_stays_below(l->item[i]))
-            return err_set(e, ERR_USAGE,
-                           "%s is not below the current folder; change to a "
-                           "folder above it",
-                           l->item[i]);
+            return err_usage(e,
+                             "%s is not below the current folder; change to a "
+                             "folder above it",
+                             l->item[i]);
         if (add_path(b, l->item[i], NULL, below, e) < 0)
             return -1;
     }
@@ -610,7 +609,7 @@ static int bundle_main(int argc, char **argv, struct err *e)
     if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     if (!output)
-        return err_set(e, ERR_USAGE, "-o names the archive to write");
+        return err_usage(e, "-o names the archive to write");
     if (checkpoints == UNSAID) /* steps are computed again from these */
         checkpoints = with_data ? SOME : NONE;
     folder = path_of_output(output);

@@ -155,7 +155,7 @@ static int card_main(int argc, char **argv, struct err *e)
     if (track_check_args(argc, argv, 1, 1, e) < 0)
         return -1;
     if (!output)
-        return err_set(e, ERR_USAGE, "name the file of the card by -o");
+        return err_usage(e, "name the file of the card by -o");
     claims_check_init(&k, &track_program);
     k.fill = true;
     ret = track_select_one(&runs, argv[0], 0, e);

@@ -66,8 +66,7 @@ static int load_lines(struct lines *l, const struct run_info *run,
     for (long n = 1; ret == 0 && at < l->text.s + l->text.len; n++) {
         line = strsep(&at, "\n");
         if (!at || !parse_line(l, line))
-            return err_set(e, ERR_INPUT, "%s:%ld: expected five fields", path,
-                           n);
+            return err_input(e, "%s:%ld: expected five fields", path, n);
     }
     return ret;
 }
@@ -86,17 +85,16 @@ static int load_tasks(struct lines *l, const struct run_info *run,
     int ret = load_lines(l, run, RUN_INFO_TASKS, "gtrain with eval.tasks", e);
 
     if (ret == 0 && l->n == 0)
-        ret = err_set(e, ERR_INPUT, "%s/%s is empty", run->artifacts,
-                      RUN_INFO_TASKS);
+        ret = err_input(e, "%s/%s is empty", run->artifacts, RUN_INFO_TASKS);
     for (size_t i = 0; i < l->n && ret == 0; i++) {
         char *const *field = l->item[i].field, *answers = field[TASK_ANSWERS];
 
         if (i == TASKS_MOST || !*answers || answers[strspn(answers, "01")] ||
             !sha256_is_text(field[TASK_ASKED]))
-            ret = err_set(e, ERR_INPUT,
-                          "%s/%s:%zu: expected a SHA-256 and answers of 0 or "
-                          "1, and at most %d lines",
-                          run->artifacts, RUN_INFO_TASKS, i + 1, TASKS_MOST);
+            ret = err_input(e,
+                            "%s/%s:%zu: expected a SHA-256 and answers of 0 or "
+                            "1, and at most %d lines",
+                            run->artifacts, RUN_INFO_TASKS, i + 1, TASKS_MOST);
     }
     return ret;
 }
@@ -154,7 +152,7 @@ static int compare_tasks(struct table *t, const struct runs *runs,
                          struct err *e)
 {
     struct lines first = { .n = 0 };
-    int ret = runs->n < 2 ? err_set(e, ERR_USAGE, "--tasks needs two runs")
+    int ret = runs->n < 2 ? err_usage(e, "--tasks needs two runs")
                           : load_tasks(&first, &runs->run[0], e);
 
     t->schema = "gtrack.compare-tasks/1";
@@ -230,9 +228,8 @@ static int find_changes(struct changes *c, const struct lines *a,
                         const struct lines *b, struct err *e)
 {
     if (a->n != b->n || a->n == 0)
-        return err_set(e, ERR_INPUT,
-                       "the runs were evaluated on %zu and %zu documents", a->n,
-                       b->n);
+        return err_input(e, "the runs were evaluated on %zu and %zu documents",
+                         a->n, b->n);
     c->item = xcalloc(a->n, sizeof *c->item);
     for (; c->n < a->n; c->n++) {
         char *const *x = a->item[c->n].field, *const *y = b->item[c->n].field;
@@ -241,10 +238,10 @@ static int find_changes(struct changes *c, const struct lines *a,
         if (strcmp(x[DOCUMENT_SOURCE], y[DOCUMENT_SOURCE]) != 0 ||
             !subtract_losses(&c->item[c->n], x[DOCUMENT_LOSSES],
                              y[DOCUMENT_LOSSES]))
-            return err_set(e, ERR_INPUT,
-                           "document %zu is %s in one run and %s in the "
-                           "other, or has other tokens",
-                           c->n + 1, x[DOCUMENT_SOURCE], y[DOCUMENT_SOURCE]);
+            return err_input(e,
+                             "document %zu is %s in one run and %s in the "
+                             "other, or has other tokens",
+                             c->n + 1, x[DOCUMENT_SOURCE], y[DOCUMENT_SOURCE]);
     }
     return 0;
 }
@@ -334,10 +331,10 @@ static int compare_documents(struct table *t, const struct runs *runs,
 
     t->schema = "gtrack.compare-documents/1";
     if (runs->n != 2 || strchr(name, '/'))
-        return err_set(e, ERR_USAGE,
-                       "--documents expects two runs, and the name of an "
-                       "artifact without folders, not '%s'",
-                       name);
+        return err_usage(e,
+                         "--documents expects two runs, and the name of an "
+                         "artifact without folders, not '%s'",
+                         name);
     ret = load_lines(&a, &runs->run[0], file, keeps, e);
     if (ret == 0)
         ret = load_lines(&b, &runs->run[1], file, keeps, e);
@@ -409,8 +406,8 @@ static int find_baseline(const struct runs *runs, size_t *at, struct err *e)
         if (strcmp(runs->run[*at].folder, one.run[0].folder) == 0)
             break;
     if (*at == runs->n)
-        err_set(e, ERR_USAGE, "the baseline %s is not among the runs compared",
-                one.run[0].name);
+        err_usage(e, "the baseline %s is not among the runs compared",
+                  one.run[0].name);
     return *at < runs->n ? 0 : -1;
 }
 
@@ -444,8 +441,7 @@ static int compare_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (across && down)
-        return err_set(e, ERR_USAGE,
-                       "--across and --down cannot be used together");
+        return err_usage(e, "--across and --down cannot be used together");
     ret = track_select(&runs, &selection, argc, argv, e);
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs to compare in %s",

@@ -419,8 +419,7 @@ static int completion_main(int argc, char **argv, struct err *e)
             return 0;
         }
     }
-    return err_set(e, ERR_USAGE,
-                   "completion expects a shell: bash, zsh or fish");
+    return err_usage(e, "completion expects a shell: bash, zsh or fish");
 }
 
 const struct cmd cmd_completion = {

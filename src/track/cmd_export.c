@@ -320,15 +320,15 @@ static int export_main(int argc, char **argv, struct err *e)
     AUTO(runs_free) struct runs runs = { 0 };
 
     if (to < 0)
-        return err_set(e, ERR_USAGE, "export needs a format; use --to");
+        return err_usage(e, "export needs a format; use --to");
     if (track_select(&runs, &selection, argc, argv, e) < 0)
         return -1;
     if (runs.n == 0)
         return err_set(e, ERR_MISSING, "there are no runs to export in %s",
                        track_store());
     if ((to == MLFLOW || to == TENSORBOARD) && !is_path(output))
-        return err_set(e, ERR_USAGE, "--to %s needs a folder; use --output",
-                       format_words[to]);
+        return err_usage(e, "--to %s needs a folder; use --output",
+                         format_words[to]);
     runs_warn_damage(&runs);
     return formats[to](&runs, e);
 }

@@ -68,11 +68,11 @@ static int forecast_main(int argc, char **argv, struct err *e)
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     if (request.at < 0)
-        return err_set(e, ERR_USAGE, "--at expects a step, not %lld",
-                       (long long)request.at);
+        return err_usage(e, "--at expects a step, not %lld",
+                         (long long)request.at);
     if (request.points < 1 || request.points > POINTS_MAX)
-        return err_set(e, ERR_USAGE, "--points expects 1 to %d, not %d",
-                       POINTS_MAX, request.points);
+        return err_usage(e, "--points expects 1 to %d, not %d", POINTS_MAX,
+                         request.points);
     table_columns(&t, "name", "step", "steps", "value", "forecast", "low",
                   "high", "percent", "tested_on", "at", NULL);
     if (runs_load(&all, track_store(), 0, e) == 0 &&

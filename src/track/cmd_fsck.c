@@ -130,9 +130,9 @@ static int print_findings(const struct findings *p, size_t runs, struct err *e)
                  "are",
                  p->hidden, LISTED_MOST);
     if (p->left)
-        return err_set(e, ERR_INPUT,
-                       "%" PRId64 " of %" PRId64 " problems remain%s", p->left,
-                       p->found, repair ? "" : "; use --repair to repair them");
+        return err_input(e, "%" PRId64 " of %" PRId64 " problems remain%s",
+                         p->left, p->found,
+                         repair ? "" : "; use --repair to repair them");
     log_info("%zu run%s, %" PRId64 " problem%s%s", runs, runs == 1 ? "" : "s",
              p->found, p->found == 1 ? "" : "s",
              p->found ? ", all repaired" : "");

@@ -457,9 +457,8 @@ static void fill_table(struct table *t, const struct columns *k,
 static int check_options(struct err *e)
 {
     return why && (price > 0 || energy || co2 > 0)
-               ? err_set(e, ERR_USAGE,
-                         "--why prints hours alone; use --price, --energy and "
-                         "--co2 without it")
+               ? err_usage(e, "--why prints hours alone; use --price, --energy "
+                              "and --co2 without it")
                : 0;
 }
 

@@ -142,8 +142,8 @@ static int import_path(const char *path, struct import *import, struct err *e)
     if (e->kind != ERR_NONE)
         return -1;
     if (format < 0)
-        return err_set(e, ERR_INPUT,
-                       "cannot recognise the format of %s; use --from", path);
+        return err_input(e, "cannot recognise the format of %s; use --from",
+                         path);
     return readers[format](import, e);
 }
 

@@ -132,10 +132,10 @@ static int log_value(struct stored_run *b, const char *key, const char *value,
     struct metric_point point = { clock_wall_ms(), step, 0 };
 
     if (!num_real(value, &point.value))
-        return err_set(e, ERR_USAGE,
-                       "%s expects a number, not '%s'; use --param or --tag "
-                       "for text",
-                       key, value);
+        return err_usage(e,
+                         "%s expects a number, not '%s'; use --param or --tag "
+                         "for text",
+                         key, value);
     return stored_run_points(b, key, &point, 1, e);
 }
 
@@ -177,9 +177,9 @@ static int run_main(int argc, char **argv, struct err *e)
         return log_values(argc - 1, argv + 1, e);
     if (strcmp(verb, "end") == 0 && argc == 2)
         return end_run(argv[1], e);
-    return err_set(e, ERR_USAGE,
-                   "usage: gtrack run start, "
-                   "gtrack run log RUN KEY=VALUE..., or gtrack run end RUN");
+    return err_usage(e,
+                     "usage: gtrack run start, "
+                     "gtrack run log RUN KEY=VALUE..., or gtrack run end RUN");
 }
 
 const struct cmd cmd_run = {
@@ -259,10 +259,10 @@ static int log_main(int argc, char **argv, struct err *e)
     if (track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
     if (steal && !resume)
-        return err_set(e, ERR_USAGE, "--steal needs --resume");
+        return err_usage(e, "--steal needs --resume");
     if (resume && !argc)
-        return err_set(e, ERR_USAGE,
-                       "--resume expects the run to resume as an argument");
+        return err_usage(e,
+                         "--resume expects the run to resume as an argument");
     if (resume) {
         AUTO(runs_free) struct runs one = { 0 };
 

@@ -254,7 +254,7 @@ static int add_chosen_rows(struct table *t, struct metric_histories *h,
         int64_t step;
 
         if (!num_int(text, &step))
-            return err_set(e, ERR_USAGE, "--at expects steps, not '%s'", text);
+            return err_usage(e, "--at expects steps, not '%s'", text);
         for (size_t i = 0; i < h->n; i++)
             h->item[i].at = 0;
         table_int(t, step);

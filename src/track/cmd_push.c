@@ -194,7 +194,7 @@ static int push_main(int argc, char **argv, struct err *e)
     AUTO(runs_free) struct runs runs = { 0 };
 
     if (to < 0)
-        return err_set(e, ERR_USAGE, "push needs --to wandb or --to mlflow");
+        return err_usage(e, "push needs --to wandb or --to mlflow");
     /* the URL may be an argument: push --to mlflow http://HOST:5000 */
     if (argc && !conf.url && login_is_url(argv[0])) {
         conf.url = argv[0];

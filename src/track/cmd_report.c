@@ -30,14 +30,13 @@ static int report_main(int argc, char **argv, struct err *e)
     char version[16];
 
     if (argc == 0 && !r->sweep)
-        return err_set(e, ERR_USAGE,
-                       "runs are expected: gtrack report RUN... -o "
-                       "report.html");
+        return err_usage(e, "runs are expected: gtrack report RUN... -o "
+                            "report.html");
     if (request_parse(&plot_request, e) < 0)
         return -1;
     if (!page && !str_ends(to, ".md") && !str_ends(to, ".pdf"))
-        return err_set(e, ERR_USAGE,
-                       "a report goes into a file: -o FILE.html, .md or .pdf");
+        return err_usage(
+            e, "a report goes into a file: -o FILE.html, .md or .pdf");
     figure_confine(&r->output, 1, NULL);
     if (page)
         return write_page(r, argc, argv, e);

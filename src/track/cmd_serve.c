@@ -44,11 +44,10 @@ static int freeze(const struct serve_conf *c, int n, char **words,
                   struct err *e)
 {
     if (port || listen_text || edit || open_page || hosts.n || token_file)
-        return err_set(e, ERR_USAGE,
-                       "--freeze serves nothing; of the other options it takes "
-                       "--root and --follow-links only");
+        return err_usage(e, "--freeze serves nothing; of the other options it "
+                            "takes --root and --follow-links only");
     if (c->n_stores != 1)
-        return err_set(e, ERR_USAGE, "--freeze expects one store");
+        return err_usage(e, "--freeze expects one store");
     return freeze_write(frozen_path, c->stores[0], NULL, c->flags, n, words, e);
 }
 
@@ -72,12 +71,11 @@ static int serve_main(int argc, char **argv, struct err *e)
     if (track_check_args(argc, argv, 0, 0, e) < 0)
         return -1;
     if (listen_text && strncmp(listen_text, "unix:", 5) != 0)
-        return err_set(e, ERR_USAGE, "--listen expects unix:PATH, not '%s'",
-                       listen_text);
+        return err_usage(e, "--listen expects unix:PATH, not '%s'",
+                         listen_text);
     if (listen_text && (port || open_page))
-        return err_set(e, ERR_USAGE,
-                       "--listen cannot be used together with --port or "
-                       "--open");
+        return err_usage(e, "--listen cannot be used together with --port or "
+                            "--open");
     c.socket = listen_text ? listen_text + 5 : NULL;
     return serve_run(&c, e);
 }

@@ -273,16 +273,16 @@ static int check_cells(struct sweep_run *s, size_t from UNUSED, struct err *e)
     int ret;
 
     if (c->n == 0)
-        return err_set(e, ERR_USAGE,
-                       "no command; give it after --, as in: gtrack sweep -c "
-                       "sweep.ini -- python train.py --lr {optim.lr}");
+        return err_usage(e,
+                         "no command; give it after --, as in: gtrack sweep -c "
+                         "sweep.ini -- python train.py --lr {optim.lr}");
     if (w->base[0])
         return conf_fail(&w->conf, "sweep.base", e,
                          "only gtrain sweep has this setting");
     if (w->method == SWEEP_HALVING && w->steps == 0)
-        return err_set(e, ERR_USAGE,
-                       "sweep.method = halving needs sweep.steps, the steps of "
-                       "a whole training, for {sweep.steps} in the command");
+        return err_usage(
+            e, "sweep.method = halving needs sweep.steps, the steps of "
+               "a whole training, for {sweep.steps} in the command");
     if ((command.join || command.to_slurm) && w->drop > 0 && !w->resume)
         return conf_fail(&w->conf, "sweep.drop", e,
                          "compares runs that other processes may begin again; "

@@ -167,8 +167,7 @@ static int move_run(const struct run_info *r, void *arg UNUSED, struct err *e)
         return r->status == RUN_RUNNING ? 0
                                         : meta_change(r->folder, NULL, NULL, e);
     if (r->status == RUN_RUNNING)
-        return err_set(e, ERR_USAGE,
-                       "a run cannot be moved while it is running");
+        return err_usage(e, "a run cannot be moved while it is running");
     if (stored_run_open(&b, r->folder, e) < 0)
         return -1;
     ret = stored_run_move(&b, track_store(), experiment, e);
@@ -193,7 +192,7 @@ static int rename_run(char *word, const char *name, struct err *e)
     int ret;
 
     if (!*name)
-        return err_set(e, ERR_USAGE, "the name of a run cannot be empty");
+        return err_usage(e, "the name of a run cannot be empty");
     if (track_select_one(&runs, word, LOAD_NO_METRICS, e) < 0)
         return -1;
     ret = edit_name(&runs.run[0], name, e);

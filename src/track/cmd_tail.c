@@ -106,8 +106,7 @@ static int add_metrics(struct tail *t, const struct runs *runs, int n,
         auto_columns_some(&now, runs);
     for (size_t i = 0; ret == 0 && i < now.n; i++) {
         if (now.item[i].kind != COLUMN_METRIC)
-            ret =
-                err_set(e, ERR_USAGE, "%s is not a metric", now.item[i].title);
+            ret = err_usage(e, "%s is not a metric", now.item[i].title);
         else
             add_metric(t, now.item[i].key);
     }

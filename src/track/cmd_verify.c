@@ -258,8 +258,8 @@ static int judge(struct verify *v, const char *of, struct err *e)
         table_print(&v->table, &style, e) < 0)
         return -1;
     if (v->failed > 0)
-        return err_set(e, ERR_INPUT, "%s: %lld of %zu checks failed", of,
-                       (long long)v->failed, table_rows(&v->table));
+        return err_input(e, "%s: %lld of %zu checks failed", of,
+                         (long long)v->failed, table_rows(&v->table));
     if (v->unknown > 0)
         return err_set(e, ERR_MISSING, "%s: %lld of %zu checks cannot be done",
                        of, (long long)v->unknown, table_rows(&v->table));
@@ -288,10 +288,9 @@ static int check_archive(struct verify *v, const char *archive, struct err *e)
 static int check_store(struct verify *v, const char *store, struct err *e)
 {
     if (head || keep || signer)
-        return err_set(e, ERR_USAGE,
-                       "%s is a store; --head, --keep and --signed-by are for "
-                       "archives",
-                       store);
+        return err_usage(
+            e, "%s is a store; --head, --keep and --signed-by are for archives",
+            store);
     v->store = realpath(store, NULL);
     v->data = realpath(data ? data : ".", NULL);
     if (!v->store || !v->data)
@@ -308,7 +307,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     if (track_check_args(argc, argv, 1, 1, e) < 0)
         return -1;
     if (challenge && !sample)
-        return err_set(e, ERR_USAGE, "--challenge needs --sample");
+        return err_usage(e, "--challenge needs --sample");
     if (sample && !challenge) {
         random_word(own);
         challenge = own;

@@ -300,9 +300,8 @@ static int check_options(bool live, struct err *e)
     if (table_form(&style, e) < 0)
         return -1;
     if (!live && !count && !raise_alerts)
-        return err_set(e, ERR_USAGE,
-                       "watch needs a terminal; use --count to "
-                       "draw the table to a pipe or a file");
+        return err_usage(e, "watch needs a terminal; use --count to "
+                            "draw the table to a pipe or a file");
     return 0;
 }
 

@@ -251,8 +251,8 @@ static int show_batch(struct engine *eng, const struct run_info *run,
     if (certify_open(&c, eng, run, wanted, e) < 0)
         return -1;
     if (wanted > eng->set->is.steps)
-        return err_set(e, ERR_USAGE, "%s has %" PRId64 " steps", run->name,
-                       eng->set->is.steps);
+        return err_usage(e, "%s has %" PRId64 " steps", run->name,
+                         eng->set->is.steps);
     if (certify_advance(&c, wanted, e) < 0)
         return -1;
     c.step.keep_losses = true;
@@ -366,12 +366,11 @@ static int batch_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (argc > args)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[args]);
+        return err_usage(e, "unexpected argument '%s'", argv[args]);
     if (list_spikes)
         return show_spikes(argc > 0 ? argv[0] : NULL, e);
     if (argc < 2 || !num_int(argv[1], &wanted) || wanted < 1)
-        return err_set(e, ERR_USAGE,
-                       "expected a run and a step; --spikes lists steps");
+        return err_usage(e, "expected a run and a step; --spikes lists steps");
     recorded.ranks = 1;
     recorded.step = wanted;
     ret = recorded_run_open(&recorded, argv[0], show_batch, e);

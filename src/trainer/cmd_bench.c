@@ -511,9 +511,8 @@ static int time_operations(struct engine *eng, struct table *t, struct err *e)
     int ret;
 
     if (p.timeline && eng->dev.type != &cpu_dev)
-        return err_set(e, ERR_USAGE,
-                       "--timeline is for the CPU; for a GPU, use Nsight "
-                       "Systems, or --profile");
+        return err_usage(e, "--timeline is for the CPU; for a GPU, use Nsight "
+                            "Systems, or --profile");
     if (p.timeline)
         timeline_init(&timeline, &eng->dev);
     ret = profile_steps(eng, &p, e);
@@ -533,10 +532,9 @@ static int bench_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+        return err_usage(e, "unexpected argument '%s'", argv[1]);
     if (profile && timeline_file)
-        return err_set(e, ERR_USAGE,
-                       "--profile and --timeline exclude each other");
+        return err_usage(e, "--profile and --timeline exclude each other");
     ret = settings_load(&s, argc > 0 ? argv[0] : config, sets.item, sets.n, e);
     if (ret == 0 && s.model.vocab)
         s.data.tokenizer = ""; /* not needed */

@@ -403,7 +403,7 @@ static int bisect_main(int argc, char **argv, struct err *e)
     for (int i = 0; i < 2; i++)
         b.of[i].build = builds[i] ? builds[i] : own;
     if (argc != 2)
-        err_set(e, ERR_USAGE, "expected two runs");
+        err_usage(e, "expected two runs");
     else if (own)
         ret = bisect_runs(&b, argv, e);
     table_clear(&b.table);

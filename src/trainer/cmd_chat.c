@@ -258,10 +258,10 @@ static int chat_with(struct engine *eng, struct err *e)
     if (trained_model_chat(&model, eng, e) < 0)
         return -1;
     if (!c.form->tokenizer)
-        return err_set(e, ERR_USAGE,
-                       "the tokenizer of %s has no special tokens for "
-                       "conversations; 'gtrain sample' continues texts",
-                       model.path);
+        return err_usage(e,
+                         "the tokenizer of %s has no special tokens for "
+                         "conversations; 'gtrain sample' continues texts",
+                         model.path);
     ret = sampler_open(&c.sampler, eng, 1, INT64_MAX,
                        trained_model_bits[model.weights], false, e);
     c.enc = encoder_new(t, NULL, 0);

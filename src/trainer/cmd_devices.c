@@ -284,7 +284,7 @@ static int devices_main(int argc, char **argv, struct err *e)
     struct table t = TABLE_INIT("gtrain.devices/1");
 
     if (argc > 0)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+        return err_usage(e, "unexpected argument '%s'", argv[0]);
     if (check)
         return check_main(e);
     table_columns(&t, "device", "what", NULL);

@@ -169,10 +169,10 @@ static int write_top_logits(struct engine *eng, struct table *t, struct err *e)
 
     if (eng->coll.size > 1 || mixture_sources(eng->data.val) > 1 ||
         vocab < top_logits || vocab > HEAD_IDS)
-        return err_set(e, ERR_USAGE,
-                       "--top-logits needs one process, one source, and a "
-                       "vocabulary of %lld to %d ids; the model has %lld",
-                       (long long)top_logits, HEAD_IDS, (long long)vocab);
+        return err_usage(e,
+                         "--top-logits needs one process, one source, and a "
+                         "vocabulary of %lld to %d ids; the model has %lld",
+                         (long long)top_logits, HEAD_IDS, (long long)vocab);
     ret = sampler_open_window(&w.sampler, eng, e);
     if (ret == 0)
         ret = shard_begin(&w.out, output, SHARD_NPY, sizeof *head, 0, e);
@@ -206,8 +206,7 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
         conf_put(&s->conf, "eval.random", "no", "gtrain eval", e) < 0)
         return -1;
     if (!*s->data.val)
-        return err_set(e, ERR_USAGE,
-                       "no data; use --data GLOB to name token files");
+        return err_usage(e, "no data; use --data GLOB to name token files");
     if (top_logits && !s->eval.stride) /* only the last windows overlap */
         s->eval.stride = s->model.context;
     eng->data.whole_val = true;
@@ -382,9 +381,9 @@ static int keep_logits(struct reading *r, struct err *e)
     const int64_t n = (int64_t)r->ids.n - 1, T = r->engine->gpt.T;
 
     if (r->kept.len + r->ids.n * row > (size_t)2 << 30)
-        return err_set(e, ERR_USAGE,
-                       "the logits take more than 2 GiB; evaluate fewer or "
-                       "shorter documents");
+        return err_usage(e,
+                         "the logits take more than 2 GiB; evaluate fewer or "
+                         "shorter documents");
     for (int64_t at = 0; at < n; at += T) {
         set_sequences(r->engine, &r->ids, at);
         if (sampler_window(&r->sampler, r->engine->batch.x, e) < 0)
@@ -461,7 +460,7 @@ static int read_documents(struct reading *r, struct err *e)
     if (ret == 0)
         ret = corpus_each(&own, score_document, r, e);
     if (ret == 0 && r->documents == 0)
-        ret = err_set(e, ERR_INPUT, "there are no documents to evaluate");
+        ret = err_input(e, "there are no documents to evaluate");
     if (leak)
         leak_free(leak);
     ids_clear(&r->ids);
@@ -532,8 +531,7 @@ static int evaluate_documents(struct engine *eng, struct table *t,
     int ret;
 
     if (!eng->data.tokenizer)
-        return err_set(e, ERR_USAGE,
-                       "documents need a tokenizer; set data.tokenizer");
+        return err_usage(e, "documents need a tokenizer; set data.tokenizer");
     if (per_token)
         buf_str(&r.kept, "document\ttoken\tid\tlogprob\n");
     ret = logits ? sampler_open_window(&r.sampler, eng, e) : 0;
@@ -575,21 +573,20 @@ static int evaluate(struct engine *eng, struct err *e)
 static int eval_main(int argc, char **argv, struct err *e)
 {
     if ((train_text || per_token || logits) && !documents)
-        return err_set(e, ERR_USAGE, "%s needs --documents",
-                       train_text  ? "--train-text"
-                       : per_token ? "--per-token"
-                                   : "--logits");
+        return err_usage(e, "%s needs --documents",
+                         train_text  ? "--train-text"
+                         : per_token ? "--per-token"
+                                     : "--logits");
     if (shots >= 0 && !task_list)
-        return err_set(e, ERR_USAGE, "--shots needs --tasks");
+        return err_usage(e, "--shots needs --tasks");
     if (!!train_text + !!per_token + !!logits > 1)
-        return err_set(e, ERR_USAGE,
-                       "--train-text, --per-token and --logits exclude each "
-                       "other");
+        return err_usage(e,
+                         "--train-text, --per-token and --logits exclude each "
+                         "other");
     if (!top_logits != !output ||
         (output && (documents || task_list || sequences)))
-        return err_set(e, ERR_USAGE,
-                       "--top-logits needs -o, and is for all tokens of --data "
-                       "alone");
+        return err_usage(
+            e, "--top-logits needs -o, and is for all tokens of --data alone");
     return trained_model_run(&model, argc, argv, evaluate, e);
 }
 

@@ -55,7 +55,7 @@ static int write_model(struct engine *eng, struct err *e)
 static int export_main(int argc, char **argv, struct err *e)
 {
     if (!output)
-        return err_set(e, ERR_USAGE, "use --output PATH to name the output");
+        return err_usage(e, "use --output PATH to name the output");
     return trained_model_run(&model, argc, argv, write_model, e);
 }
 

@@ -65,9 +65,8 @@ static int set_context(struct settings *s, struct err *e)
     const int64_t most = gpt_positions(&s->model);
 
     if (most > 0 && context > most)
-        return err_set(e, ERR_USAGE,
-                       "--context %d: the model has %lld positions", context,
-                       (long long)most);
+        return err_usage(e, "--context %d: the model has %lld positions",
+                         context, (long long)most);
     return conf_put_int(&s->conf, "model.context", context, "--context", e);
 }
 
@@ -133,11 +132,11 @@ static int import_main(int argc, char **argv, struct err *e)
     char n[NUM_TEXT];
 
     if (argc < 1)
-        return err_set(e, ERR_USAGE, "import needs the path of a model");
+        return err_usage(e, "import needs the path of a model");
     if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+        return err_usage(e, "unexpected argument '%s'", argv[1]);
     if (!output)
-        return err_set(e, ERR_USAGE, "use --output FOLDER to name the output");
+        return err_usage(e, "use --output FOLDER to name the output");
     if (save_folder_open(&to, output, e) < 0 ||
         load_settings(&s, argv[0], e) < 0 ||
         engine_open(&eng, &s, ENGINE_INFER, e) < 0 ||

@@ -110,10 +110,10 @@ static int measure_text(struct setup *s, struct err *e)
         setenv("GDATA_TEXT_IS_KNOWN", "1", 1);
     s->bytes = (double)stats.text;
     if (s->bytes < TEXT_LEAST)
-        return err_set(e, ERR_INPUT,
-                       "%s has %s of text; a model needs 20 kB at least, and "
-                       "1 MB to write words",
-                       s->from, num_bytes(size, s->bytes));
+        return err_input(e,
+                         "%s has %s of text; a model needs 20 kB at least, and "
+                         "1 MB to write words",
+                         s->from, num_bytes(size, s->bytes));
     for (size_t i = 0; i < sizeof vocabularies / sizeof vocabularies[0]; i++)
         if (s->bytes >= vocabularies[i].bytes)
             s->vocab = vocabularies[i].vocab;
@@ -433,11 +433,11 @@ static void describe(const struct setup *s)
 static int init_setup(struct setup *s, const char *file, struct err *e)
 {
     if (path_exists(s->ini))
-        return err_set(e, ERR_USAGE,
-                       "%s exists; train with 'gtrain --config %s', with "
-                       "--resume auto to resume a run that was stopped, or "
-                       "choose another name with -o",
-                       s->ini, s->ini);
+        return err_usage(e,
+                         "%s exists; train with 'gtrain --config %s', with "
+                         "--resume auto to resume a run that was stopped, or "
+                         "choose another name with -o",
+                         s->ini, s->ini);
     if (save_text_of(s, file, e) < 0 || measure_text(s, e) < 0 ||
         measure_machine(s, e) < 0)
         return -1;
@@ -457,16 +457,14 @@ static int init_main(int argc, char **argv, struct err *e)
     int ret = 0;
 
     if (argc != 1)
-        return err_set(e, ERR_USAGE,
-                       "expected one text: a file, a folder, a URL or -");
+        return err_usage(e, "expected one text: a file, a folder, a URL or -");
     if (output && strpbrk(output, not_in_names))
-        return err_set(e, ERR_USAGE,
-                       "--output: '%s' has a character of '%s' or ends a line; "
-                       "settings cannot name such files",
-                       output, not_in_names + 2);
+        return err_usage(e,
+                         "--output: '%s' has a character of '%s' or ends a "
+                         "line; settings cannot name such files",
+                         output, not_in_names + 2);
     if (!(hours > 0 && hours <= 10000))
-        return err_set(e, ERR_USAGE, "--hours expects 0 to 10000, not %g",
-                       hours);
+        return err_usage(e, "--hours expects 0 to 10000, not %g", hours);
     s.from = argv[0];
     if (strcmp(s.from, "-") == 0)
         file = input.format == CORPUS_JSONL ? "text.jsonl" : "text.txt";

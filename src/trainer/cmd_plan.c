@@ -79,13 +79,12 @@ static bool parse_price(const char *text, double *out)
 static int check_device(struct err *e)
 {
     if (!device && (only == PLAN_STEP || only == PLAN_OPERATIONS))
-        return err_set(e, ERR_USAGE, "--only %s needs --device",
-                       plan_part_words[only]);
+        return err_usage(e, "--only %s needs --device", plan_part_words[only]);
     if (device && plan_device_find(&named, device, e) < 0)
         return -1;
     how.device = device ? &named : NULL;
     if (threads && (!device || named.gpu.name))
-        return err_set(e, ERR_USAGE, "--threads needs --device cpu");
+        return err_usage(e, "--threads needs --device cpu");
     if (threads && plan_device_threads(&named, threads, e) < 0)
         return -1;
     return plan_device_network(&named, network, e);
@@ -95,7 +94,7 @@ static int check_options(struct err *e)
 {
     how.has_price = price != NULL;
     if (price && !parse_price(price, &how.price))
-        return err_set(e, ERR_USAGE, "--price expects 2.5/h, not '%s'", price);
+        return err_usage(e, "--price expects 2.5/h, not '%s'", price);
     return check_device(e);
 }
 
@@ -124,10 +123,9 @@ static int check_plan(const struct settings *s, struct err *e)
     if (s->is.steps == 0 && !budget && only != PLAN_PARAMETERS &&
         only != PLAN_RECIPE && only != PLAN_MEMORY && only != PLAN_STEP &&
         only != PLAN_OPERATIONS && only != PLAN_SIZES)
-        return err_set(e, ERR_USAGE,
-                       "the length of training is not known; set "
-                       "schedule.steps, schedule.tokens or "
-                       "schedule.chinchilla");
+        return err_usage(e, "the length of training is not known; set "
+                            "schedule.steps, schedule.tokens or "
+                            "schedule.chinchilla");
     return 0;
 }
 
@@ -286,8 +284,8 @@ static int load_cells(struct models *m, const char *path, struct err *e)
     if (ret == 0)
         ret = sweep_expand(&w, e);
     if (ret == 0 && w.n_cells > MOST_CELLS)
-        ret = err_set(e, ERR_USAGE, "%s has %zu cells, more than %d", path,
-                      w.n_cells, MOST_CELLS);
+        ret = err_usage(e, "%s has %zu cells, more than %d", path, w.n_cells,
+                        MOST_CELLS);
     for (size_t c = 0; ret == 0 && c < w.n_cells; c++) {
         struct settings *s = add_model(m, NULL);
 
@@ -337,9 +335,8 @@ static int load_ladder(struct models *m, const char *path, struct err *e)
     int ret = settings_load(&top, path, sets.item, sets.n, e);
 
     if (ret == 0 && top.recipe.name == RECIPE_NONE)
-        ret = err_set(e, ERR_USAGE,
-                      "--ladder needs a recipe; set recipe.name and "
-                      "recipe.depth");
+        ret = err_usage(e, "--ladder needs a recipe; set recipe.name and "
+                           "recipe.depth");
     depth = ret == 0 ? top.model.layers : 0;
     step = (depth + MOST - 1) / MOST;
     how.models = "depth";
@@ -361,11 +358,11 @@ static int load_models(struct models *m, int argc, char **argv, struct err *e)
     int ret = 0;
 
     if (presets && (argc > 0 || ladder))
-        return err_set(e, ERR_USAGE, "--presets excludes files and --ladder");
+        return err_usage(e, "--presets excludes files and --ladder");
     if (presets)
         return load_presets(m, e);
     if (ladder && argc > 1)
-        return err_set(e, ERR_USAGE, "--ladder expects one file");
+        return err_usage(e, "--ladder expects one file");
     if (ladder)
         return load_ladder(m, argc > 0 ? argv[0] : config, e);
     for (int i = 0; ret == 0 && i < (argc > 0 ? argc : 1); i++) {

@@ -142,8 +142,7 @@ static int call_script(const char *folder, struct buf *calls, struct err *e)
     if (ret == 0)
         spawn_run(argv, &s, &ended); /* its status is that of training */
     if (ret == 0 && buf_read_file(calls, list, 1 << 20, e) < 0)
-        ret = err_set(e, ERR_INPUT, "%s starts no training: %s", script,
-                      ended.text);
+        ret = err_input(e, "%s starts no training: %s", script, ended.text);
     return ret;
 }
 
@@ -188,22 +187,22 @@ static int check_times(const char *source, const char *folder, int64_t bytes,
     double secs;
 
     if (!signal)
-        return err_set(e, ERR_INPUT,
-                       "no signal comes before the time limit; add: #SBATCH "
-                       "--signal=USR1@120");
+        return err_input(e,
+                         "no signal comes before the time limit; add: #SBATCH "
+                         "--signal=USR1@120");
     if (time_checkpoint(folder, bytes, &secs, e) < 0)
         return -1;
     if (secs > before)
-        return err_set(e, ERR_INPUT,
-                       "writing a checkpoint takes about %.0f s in %s, but the "
-                       "signal comes %.0f s before the time limit; change it "
-                       "to --signal=USR1@%.0f",
-                       secs, folder, before, 60 + 2 * secs);
+        return err_input(e,
+                         "writing a checkpoint takes about %.0f s in %s, but "
+                         "the signal comes %.0f s before the time limit; "
+                         "change it to --signal=USR1@%.0f",
+                         secs, folder, before, 60 + 2 * secs);
     if (limit && read_limit(limit + 7) <= before + secs)
-        return err_set(e, ERR_INPUT,
-                       "the time limit of %.0f s leaves no time for training: "
-                       "the signal comes %.0f s before it",
-                       read_limit(limit + 7), before);
+        return err_input(e,
+                         "the time limit of %.0f s leaves no time for "
+                         "training: the signal comes %.0f s before it",
+                         read_limit(limit + 7), before);
     return 0;
 }
 
@@ -224,15 +223,15 @@ static void check_script(struct rehearsal *r, int64_t bytes)
     if (ret == 0)
         ret = call_script(full ? full : r->store, &calls, &e);
     if (ret == 0 && !strstr(calls.s, "--resume"))
-        ret = err_set(&e, ERR_INPUT,
-                      "training is started without --resume auto, and would "
-                      "begin anew");
+        ret = err_input(&e,
+                        "training is started without --resume auto, and would "
+                        "begin anew");
     if (ret == 0 && !strstr(calls.s, "scontrol requeue") &&
         !strstr(calls.s, "sbatch "))
-        ret = err_set(&e, ERR_INPUT,
-                      "training ended with status 75, and the job was not "
-                      "queued again; add: test $? -ne 75 || scontrol requeue "
-                      "\"$SLURM_JOB_ID\"");
+        ret = err_input(&e,
+                        "training ended with status 75, and the job was not "
+                        "queued again; add: test $? -ne 75 || scontrol requeue "
+                        "\"$SLURM_JOB_ID\"");
     if (ret == 0 && strstr(source.s, "#SBATCH"))
         ret = check_times(source.s, r->checkpoints, bytes, &e);
     rehearsal_result(r, "script", ret < 0 ? "failed" : "passed",
@@ -349,7 +348,7 @@ static int check_chosen(struct err *e)
             opt_nearest_try(&near, rehearsal_scene(k));
         }
         if (!known) {
-            err_set(e, ERR_USAGE, "there is no scene '%s'", near.word);
+            err_usage(e, "there is no scene '%s'", near.word);
             return opt_nearest_add(&near, e);
         }
     }
@@ -397,10 +396,9 @@ static int rehearse_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+        return err_usage(e, "unexpected argument '%s'", argv[1]);
     if (!r.config)
-        return err_set(e, ERR_USAGE,
-                       "name the settings of the job with --config FILE");
+        return err_usage(e, "name the settings of the job with --config FILE");
     if (check_chosen(e) < 0 || !(r.program = spawn_find("gtrain", e)))
         return -1;
     sig_watch();
@@ -411,8 +409,8 @@ static int rehearse_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = table_print(&r.table, &style, e);
     if (ret == 0 && r.failed > 0)
-        ret = err_set(e, ERR_INPUT, "%" PRId64 " of %zu rehearsals failed",
-                      r.failed, table_rows(&r.table));
+        ret = err_input(e, "%" PRId64 " of %zu rehearsals failed", r.failed,
+                        table_rows(&r.table));
     remove_folders(&r);
     path_list_clear(&r.sets);
     settings_clear(&r.set);

@@ -118,11 +118,11 @@ static int parse_steps(const struct run_info *run, struct err *e)
         if (end > at && *end == ':' && end[1])
             to = strtoll(end + 1, &end, 10);
         if (end == at || (*end && *end != ',') || first <= before || to < first)
-            return err_set(e, ERR_USAGE,
-                           "--steps expects A:B, two steps in ascending order, "
-                           "or several such pairs or steps with commas in "
-                           "between, not '%s'",
-                           steps);
+            return err_usage(e,
+                             "--steps expects A:B, two steps in ascending "
+                             "order, or several such pairs or steps with "
+                             "commas in between, not '%s'",
+                             steps);
         add_span(run, first, to);
         if (!*end)
             return 0;
@@ -177,12 +177,11 @@ static int choose_spans(const struct run_info *run, const struct series *loss,
     const int64_t end = loss->step[loss->n - 1];
 
     if ((steps != NULL) + (last != 0) + (sample != 0) > 1)
-        return err_set(e, ERR_USAGE,
-                       "--steps, --last and --sample exclude each other");
+        return err_usage(e, "--steps, --last and --sample exclude each other");
     if (challenge && !sample)
-        return err_set(e, ERR_USAGE, "--challenge needs --sample");
+        return err_usage(e, "--challenge needs --sample");
     if (trace && sample)
-        return err_set(e, ERR_USAGE, "--trace and --sample exclude each other");
+        return err_usage(e, "--trace and --sample exclude each other");
     if (steps)
         return parse_steps(run, e);
     if (sample)
@@ -305,8 +304,8 @@ static int judge(const struct run_info *run, struct err *e)
         states += table_cell(&results, i, STATES)->i;
     }
     if (differs)
-        return err_set(e, ERR_INPUT, "%s %s: %s", run->name,
-                       differs[RESULT].text, differs[REASON].text);
+        return err_input(e, "%s %s: %s", run->name, differs[RESULT].text,
+                         differs[REASON].text);
     if (unknown)
         return err_set(e, ERR_MISSING, "%s: cannot tell: %s", run->name,
                        unknown[REASON].text);
@@ -530,10 +529,10 @@ static int replay_run(const struct run_info *run, struct err *e)
     if (!needs_processes(run))
         return recorded_run_use(&recorded, run, replay_job, e);
     if (trace)
-        return err_set(e, ERR_USAGE,
-                       "%s was resumed at step %" PRId64
-                       "; --trace expects steps before it, or from there on",
-                       run->name, spans.item[1].first);
+        return err_usage(e,
+                         "%s was resumed at step %" PRId64
+                         "; --trace expects steps before it, or from there on",
+                         run->name, spans.item[1].first);
     return replay_each(run, e);
 }
 
@@ -543,7 +542,7 @@ static int replay_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+        return err_usage(e, "unexpected argument '%s'", argv[1]);
     ret = recorded_run_find(&runs, &recorded, argc > 0 ? argv[0] : NULL, e);
     if (ret == 0)
         ret = replay_run(&runs.run[0], e);

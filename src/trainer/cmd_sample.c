@@ -100,7 +100,7 @@ static int read_prompts(struct prompts *p, const char *path, struct err *e)
     }
     if (ferror(fp))
         return err_sys(e, "cannot read %s", path);
-    return p->n ? 0 : err_set(e, ERR_INPUT, "%s contains no prompts", path);
+    return p->n ? 0 : err_input(e, "%s contains no prompts", path);
 }
 
 static int open_prompts(struct prompts *p, const struct engine *eng,
@@ -259,17 +259,16 @@ static int write_samples(struct engine *eng, struct err *e)
     int ret;
 
     if (!eng->data.tokenizer)
-        return err_set(e, ERR_USAGE,
-                       "the model has no tokenizer; use --set "
-                       "data.tokenizer=PATH to name it");
+        return err_usage(e, "the model has no tokenizer; use --set "
+                            "data.tokenizer=PATH to name it");
     if (override_settings(eng->set, e) < 0)
         return -1;
     ret = open_prompts(&p, eng, e);
     if (ret == 0 && p.n > (size_t)(MOST_SAMPLES / eng->set->sample.count))
-        ret = err_set(e, ERR_USAGE,
-                      "%zu prompts with %lld samples each are more than %d; "
-                      "use a smaller --count or a shorter file",
-                      p.n, (long long)eng->set->sample.count, MOST_SAMPLES);
+        ret = err_usage(e,
+                        "%zu prompts with %lld samples each are more than %d; "
+                        "use a smaller --count or a shorter file",
+                        p.n, (long long)eng->set->sample.count, MOST_SAMPLES);
     if (ret == 0)
         ret = sample_prompts(eng, &p, e);
     clear_prompts(&p);

@@ -162,9 +162,8 @@ static int check_sweep(const struct sweep *w, struct err *e)
             return conf_fail(&w->conf, keys[i], e,
                              "only gtrack sweep has this setting");
     if (w->n_command)
-        return err_set(e, ERR_USAGE,
-                       "%s has a command; run it with gtrack sweep",
-                       command.file);
+        return err_usage(e, "%s has a command; run it with gtrack sweep",
+                         command.file);
     return 0;
 }
 
@@ -175,7 +174,7 @@ static int sweep_main(int argc, char **argv, struct err *e)
     AUTO(sweep_run_close) struct sweep_run s = SWEEP_RUN_INIT(&program);
 
     if (argc > at + 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[at + 1]);
+        return err_usage(e, "unexpected argument '%s'", argv[at + 1]);
     command.file = argc > at ? argv[at] : NULL;
     sweep_init(&s.sweep, "train.seed");
     if (sweep_command_read(&s, &command, e) < 0)

@@ -59,10 +59,10 @@ static int put_gpus(struct settings *s, struct err *e)
         return conf_put(&s->conf, "train.device", "cuda", ENGINE_GPUS, e);
     if (strncmp(device, "cuda", 4) == 0)
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "--gpus: train.device is %s; use --ranks %lld to train "
-                   "there",
-                   device, (long long)gpus);
+    return err_usage(e,
+                     "--gpus: train.device is %s; use --ranks %lld to train "
+                     "there",
+                     device, (long long)gpus);
 }
 
 static int load_settings(struct settings *s, const char *path, struct err *e)
@@ -150,7 +150,7 @@ static int start_ranks(struct err *e)
     const int64_t count = gpus == -1 ? ranks : gpus;
 
     if (ranks != -1 && gpus != -1)
-        return err_set(e, ERR_USAGE, "--ranks and --gpus exclude each other");
+        return err_usage(e, "--ranks and --gpus exclude each other");
     return local_ranks_run(program_words(), (int)count, e);
 }
 
@@ -191,8 +191,7 @@ static int open_settings(struct settings *s, char **checkpoint, struct err *e)
     if (config)
         return *checkpoint ? 0 : checkpoint_from_find(s, e);
     if (!*checkpoint)
-        return err_set(e, ERR_USAGE,
-                       "no settings; use --config FILE to name them");
+        return err_usage(e, "no settings; use --config FILE to name them");
     stored = path_join(*checkpoint, "config.ini");
     settings_clear(s);
     return load_settings(s, stored, e);
@@ -252,10 +251,10 @@ static int train_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (argc > 0)
-        return err_set(e, ERR_USAGE,
-                       "unexpected argument '%s'; use --config FILE and --set "
-                       "for settings",
-                       argv[0]);
+        return err_usage(e,
+                         "unexpected argument '%s'; use --config FILE and "
+                         "--set for settings",
+                         argv[0]);
     if ((ranks != -1 || gpus != -1) && !show_config && !getenv("GTRAIN_SIZE"))
         return start_ranks(e);
     sig_watch();

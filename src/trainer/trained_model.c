@@ -85,7 +85,7 @@ int trained_model_chat(const struct trained_model *m, struct engine *eng,
     const char *name = m->chat;
 
     if (!d->tokenizer)
-        return name ? err_set(e, ERR_USAGE, "--chat needs data.tokenizer") : 0;
+        return name ? err_usage(e, "--chat needs data.tokenizer") : 0;
     if (!name && checkpoint_text(m->path, "chat", &d->chat, e) < 0)
         return -1;
     name = name ? name : d->chat;
@@ -105,7 +105,7 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
     int ret;
 
     if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+        return err_usage(e, "unexpected argument '%s'", argv[1]);
     if (find_model(m, argc > 0 ? argv[0] : NULL, &path, e) < 0)
         return -1;
     ret = checkpoint_settings(&s, path, e);

@@ -16,9 +16,8 @@ int filter_lex_wrong(const struct lexer *l, struct err *e, const char *what)
 {
     const char *rest = l->text + l->lexeme.place;
 
-    return err_set(e, ERR_USAGE, "%s: %s at%s: %.200s",
-                   l->what ? l->what : "filter", what,
-                   *rest ? "" : " the end of", *rest ? rest : l->text);
+    return err_usage(e, "%s: %s at%s: %.200s", l->what ? l->what : "filter",
+                     what, *rest ? "" : " the end of", *rest ? rest : l->text);
 }
 
 bool filter_lex_is_word(const struct lexeme *t, const char *word)

@@ -11,7 +11,7 @@
  *           more = json_scan_next(&s, '{'))
  *          if (more < 0 || json_scan_name(&s, &name, &len) < 0 ||
  *              json_scan_skip(&s) < 0)
- *              return err_set(e, ERR_INPUT, "byte %zu: %s",
+ *              return err_input(e, "byte %zu: %s",
  *                             (size_t)(s.at - text), s.why);
  *
  * jansson reads all other JSON.  This is for the two places where its tree

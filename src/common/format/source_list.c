@@ -45,10 +45,10 @@ static int parse_share(struct source_part *p, const char *text, struct err *e)
 
     if (!num_real(text, &share) || !(share > 0 && share <= MILLION) ||
         fabs(rint(share * MILLION) - share * MILLION) > 1e-4)
-        return err_set(e, ERR_USAGE,
-                       "%s: the share expects a number above 0, with at most "
-                       "6 decimals, not '%s'",
-                       p->name, text);
+        return err_usage(e,
+                         "%s: the share expects a number above 0, with at most "
+                         "6 decimals, not '%s'",
+                         p->name, text);
     p->share = (int64_t)rint(share * MILLION);
     return 0;
 }
@@ -77,10 +77,10 @@ static int cut_words(struct source_part *p, char *text, struct err *e)
         if (!value || strcspn(word, "/*?[{.") < (size_t)(value - word))
             break;
         if (!parse_word(p, word + 1))
-            return err_set(e, ERR_USAGE,
-                           "%s: expected from=STEP, until=STEP or epochs=N, "
-                           "not '%s'",
-                           p->name, word + 1);
+            return err_usage(e,
+                             "%s: expected from=STEP, until=STEP or epochs=N, "
+                             "not '%s'",
+                             p->name, word + 1);
         while (word > text && word[-1] == ' ')
             word--;
         *word = '\0';
@@ -116,15 +116,15 @@ static int find_source(struct source_list *l, struct source_part *p,
             continue;
         p->source = l->part[i].source;
         if (p->files || p->epochs)
-            return err_set(e, ERR_USAGE,
-                           "%s is named twice; only its first entry can have "
-                           "files and epochs=",
-                           p->name);
+            return err_usage(e,
+                             "%s is named twice; only its first entry can have "
+                             "files and epochs=",
+                             p->name);
         return 0;
     }
     if (!p->files)
-        return err_set(e, ERR_USAGE, "%s has no files; write %s:SHARE:FILES",
-                       p->name, p->name);
+        return err_usage(e, "%s has no files; write %s:SHARE:FILES", p->name,
+                         p->name);
     p->source = l->sources++;
     return 0;
 }
@@ -135,13 +135,12 @@ static int parse_entry(struct source_list *l, char *text, struct err *e)
     const size_t n = name_length(text);
 
     if (n == 0 || n >= SOURCE_LIST_NAME)
-        return err_set(e, ERR_USAGE,
-                       "expected NAME:SHARE:FILES, with a name of letters, "
-                       "digits, _ and -, not '%s'",
-                       text);
+        return err_usage(e,
+                         "expected NAME:SHARE:FILES, with a name of letters, "
+                         "digits, _ and -, not '%s'",
+                         text);
     if (l->n == SOURCE_LIST_MOST)
-        return err_set(e, ERR_USAGE, "there are more than %d entries",
-                       SOURCE_LIST_MOST);
+        return err_usage(e, "there are more than %d entries", SOURCE_LIST_MOST);
     *p = (struct source_part){ .name = arena_strndup(&l->mem, text, n) };
     if (cut_words(p, text, e) < 0 || parse_rest(l, p, text + n + 1, e) < 0 ||
         find_source(l, p, e) < 0)

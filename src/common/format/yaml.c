@@ -45,10 +45,9 @@ static int next_event(struct reader *r, yaml_event_t *event)
     if (!yaml_parser_parse(&r->parser, event))
         return r->parser.error == YAML_MEMORY_ERROR
                    ? no_memory(r->e)
-                   : err_set(r->e, ERR_INPUT, "line %zu: %s",
-                             r->parser.problem_mark.line + 1,
-                             r->parser.problem ? r->parser.problem
-                                               : "not YAML");
+                   : err_input(
+                         r->e, "line %zu: %s", r->parser.problem_mark.line + 1,
+                         r->parser.problem ? r->parser.problem : "not YAML");
     r->depth += event->type == YAML_SEQUENCE_START_EVENT ||
                 event->type == YAML_MAPPING_START_EVENT;
     r->depth -= event->type == YAML_SEQUENCE_END_EVENT ||
@@ -56,9 +55,9 @@ static int next_event(struct reader *r, yaml_event_t *event)
     if (r->depth <= DEPTH_MAX && ++r->events <= EVENTS_MAX)
         return 0;
     yaml_event_delete(event);
-    return err_set(r->e, ERR_INPUT, "line %zu: %s", r->parser.mark.line + 1,
-                   r->depth > DEPTH_MAX ? "nested more than 16 levels deep"
-                                        : "more than 100,000 values");
+    return err_input(r->e, "line %zu: %s", r->parser.mark.line + 1,
+                     r->depth > DEPTH_MAX ? "nested more than 16 levels deep"
+                                          : "more than 100,000 values");
 }
 
 /* Does a plain scalar stand for nothing? */
@@ -126,14 +125,15 @@ static int read_event(struct reader *r, yaml_event_t *event, const char *prefix,
         ret = *prefix && !r->deep ? pass(r) : read_map(r, join(r, prefix, key));
         break;
     case YAML_ALIAS_EVENT:
-        ret = err_set(r->e, ERR_INPUT,
+        ret =
+            err_input(r->e,
                       "line %zu: the value of %s is an alias (*name), which is "
                       "not supported; write the value here, too",
                       r->parser.mark.line + 1, key);
         break;
     default:
-        ret = err_set(r->e, ERR_INPUT, "line %zu: %s has no value",
-                      r->parser.mark.line + 1, key);
+        ret = err_input(r->e, "line %zu: %s has no value",
+                        r->parser.mark.line + 1, key);
         break;
     }
     return ret;
@@ -172,8 +172,8 @@ static int read_map(struct reader *r, const char *prefix)
         if (type == YAML_MAPPING_END_EVENT)
             return 0;
         if (!key)
-            return err_set(r->e, ERR_INPUT, "line %zu: a key is expected",
-                           r->parser.mark.line + 1);
+            return err_input(r->e, "line %zu: a key is expected",
+                             r->parser.mark.line + 1);
         if (next_event(r, &event) < 0 || read_event(r, &event, prefix, key) < 0)
             return -1;
     }
@@ -192,9 +192,9 @@ static int read_document(struct reader *r)
     } while (type == YAML_STREAM_START_EVENT ||
              type == YAML_DOCUMENT_START_EVENT);
     if (type == YAML_STREAM_END_EVENT)
-        return err_set(r->e, ERR_INPUT, "the file is empty");
+        return err_input(r->e, "the file is empty");
     if (type != YAML_MAPPING_START_EVENT)
-        return err_set(r->e, ERR_INPUT, "not a mapping of keys to values");
+        return err_input(r->e, "not a mapping of keys to values");
     return read_map(r, "");
 }
 

@@ -205,9 +205,8 @@ int table_form(const struct table_style *s, struct err *e)
         if (!asked[i].on)
             continue;
         if (form != TABLE_AUTO)
-            return err_set(e, ERR_USAGE,
-                           "choose only one of --aligned, "
-                           "--json, --csv, --tsv, --markdown or --latex");
+            return err_usage(e, "choose only one of --aligned, "
+                                "--json, --csv, --tsv, --markdown or --latex");
         form = asked[i].form;
     }
     if (form == TABLE_AUTO)

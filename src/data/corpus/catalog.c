@@ -104,8 +104,7 @@ static int refuse_name(const char *name, struct err *e)
     for (int i = 0; i < ROWS; i++)
         if (i == 0 || strcmp(subsets[i].corpus, subsets[i - 1].corpus) != 0)
             buf_printf(&all, "%s%s", i ? ", " : "", subsets[i].corpus);
-    return err_set(e, ERR_USAGE, "'%s' is neither a URL nor known (%s)", name,
-                   all.s);
+    return err_usage(e, "'%s' is neither a URL nor known (%s)", name, all.s);
 }
 
 /* The length of a mirror without the slashes at its end. */
@@ -164,10 +163,9 @@ static int add_subset(struct catalog_links *l, const struct subset *s,
     AUTO_FREE char *from = NULL;
 
     if (first < 0 || last < first || last >= n)
-        return err_set(e, ERR_USAGE,
-                       "%s has no files %lld to %lld; its files are 0 to %lld",
-                       s->corpus, (long long)first, (long long)last,
-                       (long long)n - 1);
+        return err_usage(
+            e, "%s has no files %lld to %lld; its files are 0 to %lld",
+            s->corpus, (long long)first, (long long)last, (long long)n - 1);
     from = url_of(s, ask);
     for (int64_t i = first; i <= last; i++) {
         char *url = s->digits ? xasprintf("%s%0*lld%s", from, s->digits,
@@ -192,14 +190,12 @@ int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
         add_link(l, xstrdup(ask->name), NULL, NULL);
         if (l->link[had].file[0])
             return 0;
-        return err_set(e, ERR_USAGE,
-                       "%s: the URL does not end in the name of a file",
-                       ask->name);
+        return err_usage(e, "%s: the URL does not end in the name of a file",
+                         ask->name);
     }
     if (is_folder_mirror(ask) && !path_is_folder(ask->mirror))
-        return err_set(e, ERR_USAGE,
-                       "--mirror expects a URL or a folder, not '%s'",
-                       ask->mirror);
+        return err_usage(e, "--mirror expects a URL or a folder, not '%s'",
+                         ask->mirror);
     for (int i = 0; i < ROWS && ret == 0; i++) {
         const struct subset *s = &subsets[i];
 
@@ -212,7 +208,7 @@ int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
     if (!first)
         return refuse_name(ask->name, e);
     if (ret == 0 && l->n == had)
-        return err_set(e, ERR_USAGE, "%s has no %s", ask->name, ask->subset);
+        return err_usage(e, "%s has no %s", ask->name, ask->subset);
     return ret;
 }
 

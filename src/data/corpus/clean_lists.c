@@ -66,8 +66,8 @@ static int read_entries(struct clean_list *l, const struct buf *text,
         s = (const uint8_t *)entry;
         last = s + n;
         if (n > LONGEST)
-            return err_set(e, ERR_USAGE, "%s:%u: a line has at most %d bytes",
-                           path, line, LONGEST);
+            return err_usage(e, "%s:%u: a line has at most %d bytes", path,
+                             line, LONGEST);
         if (*s == '#')
             last = s;
         while (s < last) {
@@ -81,7 +81,7 @@ static int read_entries(struct clean_list *l, const struct buf *text,
     }
     if (l->known.n > 0)
         return 0;
-    return err_set(e, ERR_USAGE, "%s has no entries", path);
+    return err_usage(e, "%s has no entries", path);
 }
 
 int clean_read_list(struct clean *c, int rule, const struct conf *f,

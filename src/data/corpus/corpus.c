@@ -335,10 +335,10 @@ static int add_part(struct corpus_join *j, const struct corpus_block *b,
     if (part->begins && part->ends)
         return 0;
     if (j->text.len + part->len > DOCUMENT_MAX)
-        return err_set(e, ERR_INPUT,
-                       "%s: a document has more than %d MiB; does the input "
-                       "need a --separator?",
-                       b->file, DOCUMENT_MAX >> 20);
+        return err_input(e,
+                         "%s: a document has more than %d MiB; does the input "
+                         "need a --separator?",
+                         b->file, DOCUMENT_MAX >> 20);
     buf_add(&j->text, part->text, part->len);
     j->doc.text = j->text.s;
     j->doc.len = j->text.len;
@@ -411,10 +411,11 @@ static int find_files(struct corpus_files *f, const struct corpus_conf *conf,
         return -1;
     return !conf->again || f->total >= 0
                ? 0
-               : err_set(e, ERR_USAGE,
-                         "%s reads its input several times, so it takes files "
-                         "and folders, but no pipes, URLs or standard input",
-                         conf->again);
+               : err_usage(e,
+                           "%s reads its input several times, so it takes "
+                           "files and folders, but no pipes, URLs or standard "
+                           "input",
+                           conf->again);
 }
 
 int corpus_open(struct corpus **out, const struct corpus_conf *conf,
@@ -526,9 +527,9 @@ int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
                     char *const *path, int n, struct err *e)
 {
     if (n == 0)
-        return err_set(e, ERR_USAGE, "name the text to read");
+        return err_usage(e, "name the text to read");
     if (o->separator && !*o->separator)
-        return err_set(e, ERR_USAGE, "--separator expects a text");
+        return err_usage(e, "--separator expects a text");
     *c = (struct corpus_conf){
         .path = path,
         .n = (size_t)n,

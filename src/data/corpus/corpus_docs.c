@@ -146,13 +146,11 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     int ret = 0;
 
     if (!b->json && c->where)
-        return err_set(e, ERR_USAGE,
-                       "%s is plain text, which has no fields for --where",
-                       corpus_shown_name(b->file));
+        return err_usage(e, "%s is plain text, which has no fields for --where",
+                         corpus_shown_name(b->file));
     if (c->conf.chat && (!b->json || b->n))
-        return err_set(e, ERR_USAGE,
-                       "%s: conversations are read from JSON Lines only",
-                       corpus_shown_name(b->file));
+        return err_usage(e, "%s: conversations are read from JSON Lines only",
+                         corpus_shown_name(b->file));
     if (!b->json)
         find_texts(c, b);
     else if (!b->n && b->size > 0)

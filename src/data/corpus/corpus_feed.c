@@ -97,9 +97,9 @@ static bool grow_block(struct corpus_block *b, size_t most)
 /* Skip a line that is too long.  The block keeps what was read after it. */
 static int skip_line(struct corpus *c, struct corpus_block *b, struct err *e)
 {
-    err_set(e, ERR_INPUT, "%s:%lld: the line has more than %zu bytes",
-            corpus_shown_name(c->files.list.name[c->at.file]),
-            (long long)c->at.line, b->size);
+    err_input(e, "%s:%lld: the line has more than %zu bytes",
+              corpus_shown_name(c->files.list.name[c->at.file]),
+              (long long)c->at.line, b->size);
     if (corpus_bad_line(c, e) < 0) {
         b->size = 0;
         return -1;
@@ -188,8 +188,8 @@ static int check_start(struct corpus *c, struct corpus_block *b, struct err *e)
     }
     if (what) {
         b->size = 0;
-        err_set(e, ERR_INPUT, "this is %s, which cannot be read as %s%s", what,
-                b->json ? "JSON Lines" : "text", help);
+        err_input(e, "this is %s, which cannot be read as %s%s", what,
+                  b->json ? "JSON Lines" : "text", help);
         return corpus_bad_file(c, c->at.line, e);
     }
     if (!b->json && b->size >= 3 && memcmp(b->data, "\xEF\xBB\xBF", 3) == 0) {

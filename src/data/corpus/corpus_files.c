@@ -118,8 +118,7 @@ static int add_folder(struct corpus_files *f, const char *folder, int depth,
     int ret = 0;
 
     if (depth == DEPTH_MAX)
-        return err_set(e, ERR_INPUT, "%s: folders are nested too deeply",
-                       folder);
+        return err_input(e, "%s: folders are nested too deeply", folder);
     if (path_list(&names, folder, e) < 0)
         return -1;
     for (size_t i = 0; i < names.n && ret == 0; i++) {
@@ -182,14 +181,13 @@ int corpus_files_part(struct corpus_files *f, const char *part, struct err *e)
     f->total = f->total < 0 ? -1 : 0;
     if (sscanf(part, "%9zu/%9zu%n", &number, &of, &end) != 2 || part[end] ||
         part[strspn(part, "0123456789/")] || number < 1 || number > of)
-        ret = err_set(e, ERR_USAGE,
-                      "--part expects a part of the files such as 3/16, not "
-                      "'%s'",
-                      part);
+        ret = err_usage(e,
+                        "--part expects a part of the files such as 3/16, not "
+                        "'%s'",
+                        part);
     else if (of > all.n)
-        ret =
-            err_set(e, ERR_USAGE, "--part %s needs %zu files or more, not %zu",
-                    part, of, all.n);
+        ret = err_usage(e, "--part %s needs %zu files or more, not %zu", part,
+                        of, all.n);
     for (size_t i = 0; ret == 0 && i < all.n; i++) {
         struct stat st;
 

@@ -93,10 +93,10 @@ static int add_columns(struct corpus_parquet *f, const char *path,
 
         if ((named && (!good || t->list)) ||
             (w && where_names_within(w, t->name)))
-            ret = err_set(e, ERR_USAGE,
-                          "%s: --where needs columns of texts, numbers or "
-                          "truth values, and \"%s\" is none",
-                          path, t->name);
+            ret = err_usage(e,
+                            "%s: --where needs columns of texts, numbers or "
+                            "truth values, and \"%s\" is none",
+                            path, t->name);
         else if (named || (f->keep_lines && (good || (int)i == all->leaf)))
             ret = add_column(f, t, named, e);
         else if (f->keep_lines)
@@ -136,9 +136,8 @@ int corpus_parquet_open(struct corpus_parquet **out, const char *path,
     text = ret == 0 && column ? parquet_column(f->text) : NULL;
     if (text && (text->all[text->leaf].type != PARQUET_BYTES ||
                  text->all[text->leaf].list))
-        ret = err_set(e, ERR_INPUT,
-                      "%s: the column \"%s\" does not contain strings", path,
-                      text->name);
+        ret = err_input(e, "%s: the column \"%s\" does not contain strings",
+                        path, text->name);
     if (ret == 0 && (keep_lines || w))
         ret = add_columns(f, path, e);
     if (ret == 0)

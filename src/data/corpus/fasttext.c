@@ -101,20 +101,20 @@ static bool take(struct reader *r, void *to, size_t n)
 
 static int damaged(struct err *e, const char *part)
 {
-    return err_set(e, ERR_INPUT,
-                   "the %s is damaged, incomplete or quantised (.ftz), which "
-                   "is not supported",
-                   part);
+    return err_input(e,
+                     "the %s is damaged, incomplete or quantised (.ftz), which "
+                     "is not supported",
+                     part);
 }
 
 static int read_header(struct reader *r, struct header *h, struct err *e)
 {
     if (!take(r, h, sizeof *h) || h->magic != MAGIC)
-        return err_set(e, ERR_INPUT, "this is not a model of fastText");
+        return err_input(e, "this is not a model of fastText");
     if (h->kind != CLASSIFIER || (h->loss != TREE && h->loss != SOFTMAX))
-        return err_set(e, ERR_INPUT,
-                       "only models with labels and the loss softmax or hs are "
-                       "supported");
+        return err_input(e,
+                         "only models with labels and the loss softmax or hs "
+                         "are supported");
     if (h->version == 11)
         h->char_most = 0;
     return h->version < 11 || h->version > 12 || h->dim < 1 ||

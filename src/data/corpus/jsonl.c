@@ -224,10 +224,9 @@ int jsonl_row(char *line, size_t n, const char *field, char kind,
         return 0;
     *text = NULL;
     if (read_members(&s, field, kind, row, text, len) < 0)
-        return err_set(e, ERR_INPUT, "column %zu: %s",
-                       (size_t)(s.at - line) + 1, s.why);
+        return err_input(e, "column %zu: %s", (size_t)(s.at - line) + 1, s.why);
     if (!*text)
-        return err_set(e, ERR_INPUT, "no field \"%s\"", field);
+        return err_input(e, "no field \"%s\"", field);
     return 1;
 }
 

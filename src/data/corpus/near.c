@@ -248,10 +248,10 @@ static int number_doc(struct near *n, uint64_t hash, struct err *e)
     if (n->place)
         return doc < n->docs && n->place[doc];
     if (n->docs == DOC_MAX || need > n->how.memory)
-        return err_set(e, ERR_USAGE,
-                       "%zu documents are the most that can be compared in %s "
-                       "of --memory",
-                       n->docs, num_bytes(size, (double)n->how.memory));
+        return err_usage(e,
+                         "%zu documents are the most that can be compared in "
+                         "%s of --memory",
+                         n->docs, num_bytes(size, (double)n->how.memory));
     APPEND(n->parent, n->docs, n->room) = doc;
     return hashset_add(&n->seen, hash);
 }
@@ -307,10 +307,10 @@ static int check_index(struct near *n, const char *path, uint64_t files,
 
     if (files > left || corpus_files_find(&f, next, files, e) < 0 ||
         hash_input(n, &f) != input)
-        err_set(e, ERR_INPUT,
-                "%s is not an index of the input from %s on, or was written "
-                "with another --input, --field, --separator or --where",
-                path, left ? next[0] : "its end");
+        err_input(e,
+                  "%s is not an index of the input from %s on, or was written "
+                  "with another --input, --field, --separator or --where",
+                  path, left ? next[0] : "its end");
     n->indexed += f.list.n;
     path_list_clear(&f.list);
     return e->kind ? -1 : 0;
@@ -338,8 +338,8 @@ static int read_index(struct near *n, const char *path, struct err *e)
     }
     if (ret >= 0 && (fread(&end, sizeof end, 1, fp) != 1 || end != sum ||
                      r.hash != magic || fgetc(fp) != EOF))
-        ret = err_set(e, ERR_INPUT,
-                      "%s is not an index of gdata dedup, or is damaged", path);
+        ret = err_input(e, "%s is not an index of gdata dedup, or is damaged",
+                        path);
     fclose(fp);
     return ret < 0 ? -1 : check_index(n, path, r.key[0], r.key[1], e);
 }
@@ -501,9 +501,9 @@ static int find(struct near *n, const struct corpus_conf *conf, struct err *e)
     if (pair_docs(n, e) < 0 || read_corpus(n, &text, e) < 0)
         return -1;
     if (n->differ)
-        return err_set(e, ERR_INPUT,
-                       "the input was changed while it was read, or an index "
-                       "was written for other documents");
+        return err_input(e,
+                         "the input was changed while it was read, or an index "
+                         "was written for other documents");
     n->compares = true;
     return fflush(n->sets) == 0 ? pair_docs(n, e) : cannot(e);
 }

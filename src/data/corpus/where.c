@@ -62,8 +62,8 @@ struct where *where_parse(const char *text, struct err *e)
         filter_tree_parse(&w->root, text, read_field, set_value, &w->mem, e);
 
     if (ret == 0 && !number_fields(w, w->root))
-        ret = err_set(e, ERR_USAGE, "filter: there are more than %d fields",
-                      WHERE_FIELDS);
+        ret =
+            err_usage(e, "filter: there are more than %d fields", WHERE_FIELDS);
     if (ret == 0)
         return w;
     where_free(w);

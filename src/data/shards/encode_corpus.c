@@ -124,10 +124,10 @@ static int encode_text(struct encode_worker *w, const struct corpus_doc *d,
     left_out = w->conf->chat ? encode_chat(w, text, n)
                              : encoder_run(w->enc, text, n, &w->to->ids);
     if (left_out > 0)
-        return err_set(e, ERR_INPUT,
-                       "%s:%lld: the tokenizer has no id for %zu characters "
-                       "of this document",
-                       w->from->file, (long long)d->line, left_out);
+        return err_input(e,
+                         "%s:%lld: the tokenizer has no id for %zu characters "
+                         "of this document",
+                         w->from->file, (long long)d->line, left_out);
     return 0;
 }
 
@@ -175,10 +175,10 @@ static int drop_doc(struct encode_worker *w, struct corpus_doc *d,
     if (!w->conf->clean)
         return 0;
     if (!d->begins || !d->ends)
-        return err_set(e, ERR_INPUT,
-                       "%s:%lld: this document is too long for --clean; "
-                       "gdata clean writes it as JSON Lines",
-                       w->from->file, (long long)d->line);
+        return err_input(e,
+                         "%s:%lld: this document is too long for --clean; "
+                         "gdata clean writes it as JSON Lines",
+                         w->from->file, (long long)d->line);
     return clean_test(&w->rules, d, &value, w->to->dropped) >= 0;
 }
 

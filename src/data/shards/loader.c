@@ -297,11 +297,11 @@ static int bad_token(const struct loader *l, const struct shard *s, int64_t i,
 {
     for (; (*id & INT32_MAX) < l->conf.vocab; id++)
         i++;
-    return err_set(e, ERR_INPUT,
-                   "%s: token %lld has id %d, but the vocabulary has %lld ids; "
-                   "was the file encoded with another tokenizer?",
-                   s->path, (long long)i, *id & INT32_MAX,
-                   (long long)l->conf.vocab);
+    return err_input(e,
+                     "%s: token %lld has id %d, but the vocabulary has %lld "
+                     "ids; was the file encoded with another tokenizer?",
+                     s->path, (long long)i, *id & INT32_MAX,
+                     (long long)l->conf.vocab);
 }
 
 /* With their marks (shard.h). */
@@ -498,18 +498,18 @@ static int count_windows(struct loader *l, struct err *e)
     const int64_t last = loader_tokens(l) - 1 - t;
 
     if (t < 1 || l->conf.stride < 0 || l->conf.stride > t)
-        return err_set(e, ERR_USAGE,
-                       "the stride of windows of %lld tokens must be 1 to "
-                       "%lld, not %lld",
-                       (long long)t, (long long)t, (long long)l->conf.stride);
+        return err_usage(e,
+                         "the stride of windows of %lld tokens must be 1 to "
+                         "%lld, not %lld",
+                         (long long)t, (long long)t, (long long)l->conf.stride);
     if (!l->conf.stride)
         l->conf.stride = t;
     if (last < 0)
-        return err_set(e, ERR_INPUT,
-                       "%s: there are only %lld tokens; a window needs %lld, "
-                       "one more than model.context",
-                       l->conf.files, (long long)loader_tokens(l),
-                       (long long)t + 1);
+        return err_input(e,
+                         "%s: there are only %lld tokens; a window needs %lld, "
+                         "one more than model.context",
+                         l->conf.files, (long long)loader_tokens(l),
+                         (long long)t + 1);
     l->windows = last / l->conf.stride + 1;
     if (l->conf.whole && last % l->conf.stride)
         l->windows++;
@@ -531,9 +531,8 @@ static int find_documents(struct loader *l, struct err *e)
     bestfit_begin(&l->bestfit, &l->docs, l->conf.context + 1, l->conf.seed);
     l->windows = l->bestfit.windows;
     if (!l->windows)
-        return err_set(e, ERR_INPUT,
-                       "%s: the documents fill no window of %lld tokens",
-                       l->conf.files, (long long)l->conf.context + 1);
+        return err_input(e, "%s: the documents fill no window of %lld tokens",
+                         l->conf.files, (long long)l->conf.context + 1);
     return 0;
 }
 

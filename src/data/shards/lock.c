@@ -80,8 +80,7 @@ static int add_entry(struct lock *l, enum lock_role role, const char *path,
     AUTO_FREE char *relative = NULL;
 
     if (strchr(path, '\n'))
-        return err_set(e, ERR_USAGE, "the name of a file has a line break: %s",
-                       path);
+        return err_usage(e, "the name of a file has a line break: %s", path);
     entry = &APPEND(l->entry, l->n, l->room);
     relative = relative_path(l->folder, path);
     *entry = (struct lock_entry){ .role = role, .source = "" };
@@ -289,8 +288,8 @@ int lock_load(struct lock *l, const char *path, struct err *e)
     lock_init(l, path);
     at = text.s;
     if (ret == 0 && strncmp(at, first_line, sizeof first_line - 1) != 0)
-        ret = err_set(e, ERR_INPUT,
-                      "%s:1: expected \"%s\", the first line of a data.lock",
+        ret =
+            err_input(e, "%s:1: expected \"%s\", the first line of a data.lock",
                       path, first_line);
     for (int line = 1; *at && ret == 0; at = next, line++) {
         const size_t n = strcspn(at, "\n");
@@ -298,9 +297,8 @@ int lock_load(struct lock *l, const char *path, struct err *e)
         next = at + n + (at[n] == '\n');
         at[n] = '\0';
         if (load_line(l, at) < 0)
-            ret = err_set(e, ERR_INPUT,
-                          "%s:%d: expected role, SHA-256, size and path", path,
-                          line);
+            ret = err_input(e, "%s:%d: expected role, SHA-256, size and path",
+                            path, line);
     }
     if (ret < 0)
         lock_clear(l);
@@ -412,7 +410,8 @@ int lock_same_tokenizer(const char *shard, const struct tokenizer *t,
     int ret = 0;
 
     if (lock_find(&l, shard) && strcmp(l.vocabulary, tokenizer_hash(t)) != 0)
-        ret = err_set(e, ERR_INPUT,
+        ret =
+            err_input(e,
                       "%s was encoded with another tokenizer, according to %s; "
                       "if this is intended, move that file away",
                       shard, l.path);
@@ -470,10 +469,10 @@ static int64_t check_tokens(const struct lock *l, const struct loader *data,
         if (!was)
             continue;
         if (*source && *was->source && strcmp(source, was->source) != 0)
-            return err_set(e, ERR_INPUT,
-                           "%s is of the source %s, not %s, according to %s; "
-                           "if this is intended, move that file away",
-                           path, was->source, source, l->path);
+            return err_input(e,
+                             "%s is of the source %s, not %s, according to %s; "
+                             "if this is intended, move that file away",
+                             path, was->source, source, l->path);
         if (check_file(l, was, path, false, e) < 0)
             return -1;
         listed++;
@@ -526,10 +525,11 @@ static int check_lock(const struct lock *l, const struct loader *data,
         return check_tokenizer(l, tokenizer, e);
     if (strcmp(l->vocabulary, tokenizer_hash(t)) == 0)
         return 0;
-    return err_set(e, ERR_INPUT,
-                   "%s: the tokens were encoded with another tokenizer, "
-                   "according to %s; if this is intended, move that file away",
-                   tokenizer, l->path);
+    return err_input(e,
+                     "%s: the tokens were encoded with another tokenizer, "
+                     "according to %s; if this is intended, move that file "
+                     "away",
+                     tokenizer, l->path);
 }
 
 int lock_check(const struct loader *data, const char *source,

@@ -191,9 +191,9 @@ int mixture_get(struct mixture *m, int64_t first, int64_t n, int32_t *x,
                 int32_t *y, struct err *e)
 {
     if (first + n > mixture_length(m))
-        return err_set(e, ERR_INPUT,
-                       "the sources of data.train end after %lld sequences",
-                       (long long)mixture_length(m));
+        return err_input(e,
+                         "the sources of data.train end after %lld sequences",
+                         (long long)mixture_length(m));
     for (int64_t i = 0; i < n; i++) {
         const struct shares_place p = place_of(m, first + i);
 

@@ -63,25 +63,25 @@ static int read_llmc(struct shard *s, struct err *e)
     size_t want;
 
     if (s->size < LLMC_HEADER)
-        return err_set(e, ERR_INPUT,
-                       "%s: the file has only %zu bytes, but the header has %d",
-                       s->path, s->size, LLMC_HEADER);
+        return err_input(
+            e, "%s: the file has only %zu bytes, but the header has %d",
+            s->path, s->size, LLMC_HEADER);
     if (header_word(s, 1) != version)
-        return err_set(e, ERR_INPUT,
-                       "%s: version %d of the format is not supported, only %d",
-                       s->path, header_word(s, 1), version);
+        return err_input(
+            e, "%s: version %d of the format is not supported, only %d",
+            s->path, header_word(s, 1), version);
     s->format = SHARD_LLMC;
     s->width = wide ? 4 : 2;
     s->n = header_word(s, 2);
     if (s->n < 0)
-        return err_set(e, ERR_INPUT, "%s: the header has %d tokens", s->path,
-                       header_word(s, 2));
+        return err_input(e, "%s: the header has %d tokens", s->path,
+                         header_word(s, 2));
     want = LLMC_HEADER + (size_t)s->n * (size_t)s->width;
     if (s->size != want)
-        return err_set(e, ERR_INPUT,
-                       "%s: the file has %zu bytes, but the %lld tokens in its "
-                       "header take %zu; is it incomplete?",
-                       s->path, s->size, (long long)s->n, want);
+        return err_input(e,
+                         "%s: the file has %zu bytes, but the %lld tokens in "
+                         "its header take %zu; is it incomplete?",
+                         s->path, s->size, (long long)s->n, want);
     s->ids = (const char *)s->map + LLMC_HEADER;
     return 0;
 }
@@ -107,8 +107,8 @@ static int npy_fields(struct shard *s, const char *dict, struct err *e)
     int end = 0;
 
     if (!descr || !shape)
-        return err_set(e, ERR_INPUT, "%s: the NumPy header has no %s", s->path,
-                       descr ? "shape" : "descr");
+        return err_input(e, "%s: the NumPy header has no %s", s->path,
+                         descr ? "shape" : "descr");
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strncmp(descr, types[i].descr, strlen(types[i].descr)) == 0)
             s->width = types[i].width;
@@ -136,15 +136,13 @@ static int read_npy(struct shard *s, struct err *e)
     AUTO_FREE char *dict = NULL;
 
     if (s->size < 12)
-        return err_set(e, ERR_INPUT, "%s: the NumPy header is incomplete",
-                       s->path);
+        return err_input(e, "%s: the NumPy header is incomplete", s->path);
     if (m[6] != 1)
-        return err_set(e, ERR_INPUT, "%s: NumPy format %d.%d is not supported",
-                       s->path, m[6], m[7]);
+        return err_input(e, "%s: NumPy format %d.%d is not supported", s->path,
+                         m[6], m[7]);
     len = (size_t)m[8] | (size_t)m[9] << 8;
     if (len > s->size - fixed)
-        return err_set(e, ERR_INPUT, "%s: the NumPy header is incomplete",
-                       s->path);
+        return err_input(e, "%s: the NumPy header is incomplete", s->path);
     dict = xstrndup((const char *)m + fixed, len);
     s->format = SHARD_NPY;
     if (npy_fields(s, dict, e) < 0)
@@ -159,23 +157,22 @@ static int read_npy(struct shard *s, struct err *e)
             s->path, bytes, (long long)s->n, s->width);
     s->ids = m + fixed + len;
     if ((uintptr_t)s->ids % (uintptr_t)s->width)
-        return err_set(e, ERR_INPUT, "%s: the data is not aligned", s->path);
+        return err_input(e, "%s: the data is not aligned", s->path);
     return 0;
 }
 
 static int read_raw(struct shard *s, int width, struct err *e)
 {
     if (corpus_files_format(s->path) != CORPUS_AUTO)
-        return err_set(e, ERR_INPUT,
-                       "%s: this is the name of a text file, not of a shard",
-                       s->path);
+        return err_input(
+            e, "%s: this is the name of a text file, not of a shard", s->path);
     s->format = SHARD_RAW;
     s->width = width ? width : 2;
     if (s->size % (size_t)s->width)
-        return err_set(e, ERR_INPUT,
-                       "%s: %zu bytes are not a multiple of %d, the size of an "
-                       "id; is this a shard?",
-                       s->path, s->size, s->width);
+        return err_input(e,
+                         "%s: %zu bytes are not a multiple of %d, the size of "
+                         "an id; is this a shard?",
+                         s->path, s->size, s->width);
     s->n = (int64_t)(s->size / (size_t)s->width);
     s->ids = s->map;
     return 0;
@@ -197,8 +194,7 @@ static int read_header(struct shard *s, void *width, struct err *e)
     if (magic == TOKENIZER_MAGIC)
         other = "a tokenizer of llm.c";
     if (other)
-        return err_set(e, ERR_INPUT, "%s: this is %s, not a shard", s->path,
-                       other);
+        return err_input(e, "%s: this is %s, not a shard", s->path, other);
     return read_raw(s, *(int *)width, e);
 }
 
@@ -229,10 +225,10 @@ int shard_check(const struct shard *s, struct err *e)
          now.st_mtim.tv_sec == s->was.st_mtim.tv_sec &&
          now.st_mtim.tv_nsec == s->was.st_mtim.tv_nsec))
         return 0;
-    return err_set(e, ERR_INPUT,
-                   "%s was changed while it was in use: it had %zu bytes and "
-                   "now has %lld; restore it, and resume from a checkpoint",
-                   s->path, s->size, (long long)now.st_size);
+    return err_input(e,
+                     "%s was changed while it was in use: it had %zu bytes and "
+                     "now has %lld; restore it, and resume from a checkpoint",
+                     s->path, s->size, (long long)now.st_size);
 }
 
 /* Call a function that reads the map. */
@@ -268,7 +264,7 @@ int shard_open(struct shard *s, const char *path, int width, struct err *e)
     s->size = ret == 0 ? (size_t)s->was.st_size : 0;
     if (ret == 0)
         ret = s->map ? read_map(s, read_header, &width, e)
-                     : err_set(e, ERR_INPUT, "%s: the file is empty", path);
+                     : err_input(e, "%s: the file is empty", path);
     if (ret < 0)
         shard_close(s);
     return ret;
@@ -410,8 +406,8 @@ static int truncate_ids(struct shard_out *out, int64_t n, struct err *e)
     if (fstat(fd, &st) < 0)
         return err_sys(e, "cannot read %s", out->save.temp);
     if (st.st_size < size)
-        return err_set(e, ERR_INPUT, "%s: the file is shorter than before",
-                       out->save.temp);
+        return err_input(e, "%s: the file is shorter than before",
+                         out->save.temp);
     if (ftruncate(fd, size) < 0 || fseeko(out->save.fp, size, SEEK_SET) < 0)
         return err_sys(e, "cannot write %s", out->save.temp);
     out->n = n;
@@ -483,10 +479,10 @@ void shard_add(struct shard_out *out, const void *ids, size_t n)
 int shard_commit(struct shard_out *out, struct err *e)
 {
     if (out->format == SHARD_LLMC && out->n > INT32_MAX) {
-        err_set(e, ERR_INPUT,
-                "%s: %lld tokens are too many for llm.c's format, which has at "
-                "most 2^31 - 1",
-                out->save.path, (long long)out->n);
+        err_input(e,
+                  "%s: %lld tokens are too many for llm.c's format, which has "
+                  "at most 2^31 - 1",
+                  out->save.path, (long long)out->n);
         save_abandon(&out->save);
         return -1;
     }

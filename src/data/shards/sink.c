@@ -184,9 +184,8 @@ static int continue_shard(struct sink *s, int subset, struct err *e)
     sha256_text(&t->hash, sum);
     return strcmp(sum, t->sum) == 0
                ? 0
-               : err_set(e, ERR_INPUT,
-                         "%s: the file has other tokens than were written",
-                         t->out.save.temp);
+               : err_input(e, "%s: the file has other tokens than were written",
+                           t->out.save.temp);
 }
 
 static int load_state(struct sink *s, struct sink_state *m, struct err *e)
@@ -298,9 +297,8 @@ static int join_shard(struct sink *sink, int subset, const char *path,
         shard_open(&s, path, sink->conf.width, e) < 0)
         return -1;
     if (strcmp(sum, sha256) != 0 || s.width != sink->conf.width)
-        return err_set(e, ERR_INPUT,
-                       "%s differs from its lock; encode this part again",
-                       path);
+        return err_input(e, "%s differs from its lock; encode this part again",
+                         path);
     s.marked = true;
     m->tokens += s.n;
     return sink_add_shard(sink, subset, &s, 0, s.n, e);
@@ -360,10 +358,10 @@ static int join_part(struct sink *s, const char *parts, const char *hash,
                &i, &all, has, &documents, &text) != 5 ||
         i != number || (i > 1 && all != *of) || strcmp(has, hash) != 0 ||
         path_exists(writing))
-        return err_set(e, ERR_INPUT,
-                       "%s: this is not part %lld of these files, encoded to "
-                       "its end with this tokenizer and these options",
-                       path, number);
+        return err_input(e,
+                         "%s: this is not part %lld of these files, encoded to "
+                         "its end with this tokenizer and these options",
+                         path, number);
     *of = all;
     if (m) {
         m->documents += documents;

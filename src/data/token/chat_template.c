@@ -182,16 +182,15 @@ static int read_text(struct chat_template *c, const char *text, const char *bos,
 
     normalise(&program, text);
     if (strchr(text, '\1') || !read_loop(c, program.s, bos))
-        return err_set(e, ERR_INPUT,
-                       "its chat_template is no plain loop over messages");
+        return err_input(e, "its chat_template is no plain loop over messages");
     rest = w->start;
     w->start = split(c, &rest);
     w->head = split(c, &w->after_head);
     w->end = split(c, &w->after_end);
     return *rest || !*w->start || !*w->end
-               ? err_set(e, ERR_INPUT,
-                         "its messages do not begin and end with a special "
-                         "token of the tokenizer")
+               ? err_input(e,
+                           "its messages do not begin and end with a special "
+                           "token of the tokenizer")
                : 0;
 }
 
@@ -233,10 +232,10 @@ int chat_template_open(struct chat_template *c, const struct tokenizer *t,
 
         *id[i] = *word[i] ? tokenizer_special_id(t, word[i]) : -1;
         if (*word[i] && *id[i] < 0)
-            ret = err_set(e, ERR_USAGE,
-                          "%s: the tokenizer has no special token %s; 'gdata "
-                          "vocab --add' adds it",
-                          is_text ? "chat_template" : name, word[i]);
+            ret = err_usage(e,
+                            "%s: the tokenizer has no special token %s; 'gdata "
+                            "vocab --add' adds it",
+                            is_text ? "chat_template" : name, word[i]);
     }
     if (ret == 0 && c->begin == tokenizer_eot(t)) /* all documents have it */
         c->words.begin = "", c->begin = -1;

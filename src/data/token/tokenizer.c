@@ -110,18 +110,16 @@ static int store_token(struct tokenizer *t, int64_t id, const void *bytes,
                        size_t n, struct err *e)
 {
     if (id < 0 || id > TOKENIZER_MAX_ID)
-        return err_set(e, ERR_INPUT, "id %lld is not between 0 and %d",
-                       (long long)id, TOKENIZER_MAX_ID);
+        return err_input(e, "id %lld is not between 0 and %d", (long long)id,
+                         TOKENIZER_MAX_ID);
     if (n == 0 || n > TOKENIZER_MAX_LEN)
-        return err_set(e, ERR_INPUT,
-                       "id %lld has %zu bytes; a token has 1 to %d",
-                       (long long)id, n, TOKENIZER_MAX_LEN);
+        return err_input(e, "id %lld has %zu bytes; a token has 1 to %d",
+                         (long long)id, n, TOKENIZER_MAX_LEN);
     if (t->n_text + n > UINT32_MAX / 2)
-        return err_set(e, ERR_INPUT, "the tokens have more than 2 GiB");
+        return err_input(e, "the tokens have more than 2 GiB");
     reserve_token(t, (int32_t)id, n);
     if (t->token[id].len > 0)
-        return err_set(e, ERR_INPUT, "two tokens have the id %lld",
-                       (long long)id);
+        return err_input(e, "two tokens have the id %lld", (long long)id);
     t->token[id] = add_text(t, bytes, n);
     if (id >= t->n_ids)
         t->n_ids = (int32_t)id + 1;
@@ -138,8 +136,8 @@ int tokenizer_add(struct tokenizer *t, int64_t id, const void *bytes, size_t n,
         grow_slots(t);
     slot = find_slot(t, bytes, n, &tag);
     if (t->slot[slot].id >= 0)
-        return err_set(e, ERR_INPUT, "ids %d and %lld have the same bytes",
-                       t->slot[slot].id, (long long)id);
+        return err_input(e, "ids %d and %lld have the same bytes",
+                         t->slot[slot].id, (long long)id);
     if (store_token(t, id, bytes, n, e) < 0)
         return -1;
     t->slot[slot] = (struct token_slot){ tag, (int32_t)id };
@@ -204,8 +202,8 @@ int tokenizer_merge(struct tokenizer *t, int32_t left, int32_t right,
                     int32_t into, struct err *e)
 {
     if (t->n_merges >= TOKENIZER_MAX_MERGES - 1)
-        return err_set(e, ERR_INPUT, "there are more than %d merges",
-                       TOKENIZER_MAX_MERGES - 1);
+        return err_input(e, "there are more than %d merges",
+                         TOKENIZER_MAX_MERGES - 1);
     APPEND(t->merge, t->n_merges, t->merge_room) =
         (struct merge){ left, right, into };
     return 0;
@@ -314,8 +312,7 @@ static int check_merges(const struct tokenizer *t, struct err *e)
             m->right >= t->n_ids || m->into >= t->n_ids ||
             t->token[m->left].len == 0 || t->token[m->right].len == 0 ||
             t->token[m->into].len == 0)
-            return err_set(e, ERR_INPUT,
-                           "merge %zu uses an id that no token has", i);
+            return err_input(e, "merge %zu uses an id that no token has", i);
     }
     return 0;
 }
@@ -348,7 +345,7 @@ static void choose_pieces(struct tokenizer *t)
 int tokenizer_ready(struct tokenizer *t, struct err *e)
 {
     if (t->n_ids == 0)
-        return err_set(e, ERR_INPUT, "there are no tokens");
+        return err_input(e, "there are no tokens");
     if (check_merges(t, e) < 0)
         return -1;
     SORT(t->special, t->n_specials, compare_ids);

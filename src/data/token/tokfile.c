@@ -55,27 +55,26 @@ static int parse_merge(struct tokenizer *t, const char *line, size_t n,
     int32_t id[3];
 
     if (left == 0 || left + 1 == n || memchr(space + 1, ' ', n - left - 1))
-        return err_set(e, ERR_INPUT,
-                       "expected two names with a space between them");
+        return err_input(e, "expected two names with a space between them");
     if (n > TOKENIZER_MAX_LEN)
-        return err_set(e, ERR_INPUT, "the names are longer than %d bytes",
-                       TOKENIZER_MAX_LEN);
+        return err_input(e, "the names are longer than %d bytes",
+                         TOKENIZER_MAX_LEN);
     a = tokfile_bytes(line, left, bytes);
     b = a < 0 ? -1 : tokfile_bytes(space + 1, n - left - 1, bytes + a);
     if (b < 0)
-        return err_set(e, ERR_INPUT, "a character stands for no byte");
+        return err_input(e, "a character stands for no byte");
     id[0] = tokenizer_find(t, bytes, (size_t)a);
     id[1] = tokenizer_find(t, bytes + a, (size_t)b);
     if (id[0] < 0 || id[1] < 0)
-        return err_set(e, ERR_INPUT, "'%.*s' is not a known token",
-                       (int)(id[0] < 0 ? left : n - left - 1),
-                       id[0] < 0 ? line : space + 1);
+        return err_input(e, "'%.*s' is not a known token",
+                         (int)(id[0] < 0 ? left : n - left - 1),
+                         id[0] < 0 ? line : space + 1);
     id[2] = vocab ? tokenizer_find(t, bytes, (size_t)(a + b)) : t->n_ids;
     if (!vocab && tokenizer_add(t, id[2], bytes, (size_t)(a + b), e) < 0)
         return -1;
     if (id[2] < 0)
-        return err_set(e, ERR_INPUT, "the token that '%.*s' makes has no id",
-                       (int)n, line);
+        return err_input(e, "the token that '%.*s' makes has no id", (int)n,
+                         line);
     return tokenizer_merge(t, id[0], id[1], id[2], e);
 }
 
@@ -173,9 +172,8 @@ static int read_file(struct tokenizer **out, const char *path,
     t = tokenizer_new(chars ? TOKENIZER_CHARS : TOKENIZER_BPE, split);
     got = read_parts(t, path, parse, e);
     if (got == 0 && split != PRETOKENIZE_ALL && t->pretokenizer != split)
-        got = err_set(e, ERR_USAGE,
-                      "%s names its pre-tokenizer, so it cannot be %s", path,
-                      pretokenize_names[split]);
+        got = err_usage(e, "%s names its pre-tokenizer, so it cannot be %s",
+                        path, pretokenize_names[split]);
     if (got == 0)
         *out = t;
     else
@@ -244,8 +242,8 @@ int tokfile_load(struct tokenizer **out, const char *path,
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
         if (str_ends(path, readers[i].suffix))
             return read_file(out, path, readers[i].parse, split, e);
-    return err_set(e, ERR_USAGE,
-                   "%s: unknown kind of tokenizer; the name must end in .json, "
-                   ".bpe, .txt, .tiktoken, .model or .pkl",
-                   path);
+    return err_usage(e,
+                     "%s: unknown kind of tokenizer; the name must end in "
+                     ".json, .bpe, .txt, .tiktoken, .model or .pkl",
+                     path);
 }

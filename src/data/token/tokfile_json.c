@@ -11,7 +11,7 @@
 
 int json_reader_refuse(struct err *e, const char *what)
 {
-    return err_set(e, ERR_INPUT, "%s is not supported", what);
+    return err_input(e, "%s is not supported", what);
 }
 
 bool json_reader_is(const json_t *v, const char *text)
@@ -46,8 +46,8 @@ static int read_pattern(struct json_reader *r, const json_t *pattern,
     kind = pretokenize_from_pattern(regex);
     if (kind < 0 || r->have_pattern) {
         opt_list_words(pretokenize_names, known, sizeof known);
-        return err_set(e, ERR_INPUT,
-                       "the pattern of the pre-tokenizer is none of %s", known);
+        return err_input(e, "the pattern of the pre-tokenizer is none of %s",
+                         known);
     }
     r->t->pretokenizer = (enum pretokenizer)kind;
     r->have_pattern = true;
@@ -151,8 +151,9 @@ static int read_pretokenizer(struct json_reader *r, const json_t *o,
     if (json_reader_is(type, "Metaspace"))
         return read_metaspace(r, o, e);
     if (!json_reader_is(type, "Sequence"))
-        return err_set(e, ERR_INPUT, "pre-tokenizer %.100s is not supported",
-                       json_is_string(type) ? json_string_value(type) : "null");
+        return err_input(e, "pre-tokenizer %.100s is not supported",
+                         json_is_string(type) ? json_string_value(type)
+                                              : "null");
     for (size_t i = 0; i < json_array_size(parts); i++)
         if (read_pretokenizer(r, json_array_get(parts, i), e) < 0)
             return -1;
@@ -203,8 +204,9 @@ static int read_normalizer(struct json_reader *r, const json_t *o,
     if (json_reader_is(type, "Prepend"))
         return read_prepend(r, o, e);
     if (!json_reader_is(type, "Sequence"))
-        return err_set(e, ERR_INPUT, "normalizer %.100s is not supported",
-                       json_is_string(type) ? json_string_value(type) : "null");
+        return err_input(e, "normalizer %.100s is not supported",
+                         json_is_string(type) ? json_string_value(type)
+                                              : "null");
     for (size_t i = 0; i < json_array_size(parts); i++)
         if (read_normalizer(r, json_array_get(parts, i), e) < 0)
             return -1;
@@ -240,8 +242,7 @@ static json_t *parse(const char *text, size_t n, struct err *e)
         json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
 
     if (!o)
-        err_set(e, ERR_INPUT, "line %d, column %d: %s", why.line, why.column,
-                why.text);
+        err_input(e, "line %d, column %d: %s", why.line, why.column, why.text);
     return o;
 }
 
@@ -277,13 +278,12 @@ static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
         return json_reader_added(r, e);
     if (!r->have_pattern) {
         opt_list_words(pretokenize_names, known, sizeof known);
-        return err_set(e, ERR_INPUT,
-                       "there is no pre-tokenizer that splits as %s", known);
+        return err_input(e, "there is no pre-tokenizer that splits as %s",
+                         known);
     }
     if (!r->have_bytes)
-        return err_set(e, ERR_INPUT,
-                       "there is neither a pre-tokenizer ByteLevel nor a rule "
-                       "that replaces spaces by U+2581");
+        return err_input(e, "there is neither a pre-tokenizer ByteLevel nor a "
+                            "rule that replaces spaces by U+2581");
     return json_reader_added(r, e);
 }
 

@@ -37,11 +37,10 @@ static int add_name(struct json_reader *r, const char *name, size_t n,
         return tokenizer_add(r->t, id, r->bytes.s, r->bytes.len, e);
     text = xstrndup(name, n);
     if (json_object_get(r->odd, text))
-        ret = err_set(e, ERR_INPUT, "'%s' occurs twice", text);
+        ret = err_input(e, "'%s' occurs twice", text);
     else if (strlen(text) < n ||
              json_object_set_new(r->odd, text, json_integer(id)) < 0)
-        ret = err_set(e, ERR_INPUT, "the name with id %lld is not text",
-                      (long long)id);
+        ret = err_input(e, "the name with id %lld is not text", (long long)id);
     return ret;
 }
 
@@ -56,11 +55,10 @@ static int read_vocab(struct json_reader *r, struct err *e)
         int64_t id;
 
         if (more < 0 || json_scan_name(s, &name, &n) < 0)
-            return err_set(e, ERR_INPUT, "name %zu: %s", r->n_vocab + 1,
-                           s->why);
+            return err_input(e, "name %zu: %s", r->n_vocab + 1, s->why);
         if (read_id(s, &id) < 0)
-            return err_set(e, ERR_INPUT, "the id of '%.*s' is not an integer",
-                           (int)(n < 100 ? n : 100), name);
+            return err_input(e, "the id of '%.*s' is not an integer",
+                             (int)(n < 100 ? n : 100), name);
         if (add_name(r, name, n, id, e) < 0)
             return -1;
     }
@@ -76,8 +74,8 @@ static int read_merge_name(struct json_reader *r, const char *name, size_t n,
 
     *id = len < 0 ? -1 : tokenizer_find(r->t, r->bytes.s + at, (size_t)len);
     if (*id < 0)
-        return err_set(e, ERR_INPUT, "'%.*s' is not in the vocabulary",
-                       (int)(n < 100 ? n : 100), name);
+        return err_input(e, "'%.*s' is not in the vocabulary",
+                         (int)(n < 100 ? n : 100), name);
     return 0;
 }
 
@@ -109,14 +107,14 @@ static int read_merge(struct json_reader *r, struct err *e)
     int32_t id[2], into;
 
     if (scan_merge(&r->merges, name, n) < 0)
-        return err_set(e, ERR_INPUT, "expected two names");
+        return err_input(e, "expected two names");
     buf_trim(&r->bytes, 0);
     for (int i = 0; i < 2; i++)
         if (read_merge_name(r, name[i], n[i], &id[i], e) < 0)
             return -1;
     into = tokenizer_find(r->t, r->bytes.s, r->bytes.len);
     if (into < 0)
-        return err_set(e, ERR_INPUT, "the merged token has no id");
+        return err_input(e, "the merged token has no id");
     return tokenizer_merge(r->t, id[0], id[1], into, e);
 }
 
@@ -150,8 +148,7 @@ static int read_unknown(struct json_reader *r, const json_t *o, struct err *e)
 
     for (int i = 0; r->byte_fallback && i < 256; i++)
         if (t->byte_id[i] < 0)
-            return err_set(e, ERR_INPUT,
-                           "byte_fallback needs the token <0x%02X>", i);
+            return err_input(e, "byte_fallback needs the token <0x%02X>", i);
     if (r->byte_fallback)
         return 0;
     t->fuse_unknown = json_is_true(json_object_get(o, "fuse_unk"));
@@ -161,9 +158,9 @@ static int read_unknown(struct json_reader *r, const json_t *o, struct err *e)
                               json_string_length(name)) > 0)
         t->unknown = tokenizer_find(t, r->bytes.s, r->bytes.len);
     if (t->unknown < 0)
-        return err_set(e, ERR_INPUT,
-                       "there is neither byte_fallback nor a token unk_token "
-                       "in the vocabulary");
+        return err_input(e,
+                         "there is neither byte_fallback nor a token unk_token "
+                         "in the vocabulary");
     for (size_t i = 0; i < t->n_merges; i++)
         if (t->merge[i].left == t->unknown || t->merge[i].right == t->unknown)
             return json_reader_refuse(e, "a merge with unk_token");
@@ -176,9 +173,8 @@ static int check_bytes(const struct json_reader *r, const json_t *o,
     const json_t *unknown = json_object_get(o, "unk_token");
 
     if (unknown && !json_is_null(unknown) && !all_bytes_known(r->t))
-        return err_set(e, ERR_INPUT,
-                       "some bytes have no token, and unk_token is not "
-                       "supported in byte-level BPE");
+        return err_input(e, "some bytes have no token, and unk_token is not "
+                            "supported in byte-level BPE");
     return 0;
 }
 
@@ -199,7 +195,7 @@ int json_reader_model(struct json_reader *r, const json_t *o, struct err *e)
     if (r->byte_fallback && !characters)
         return json_reader_refuse(e, "byte_fallback in byte-level BPE");
     if (!r->vocab.at || !r->merges.at)
-        return err_set(e, ERR_INPUT, "there is no model with vocab and merges");
+        return err_input(e, "there is no model with vocab and merges");
     r->t->whole = json_is_true(json_object_get(o, "ignore_merges"));
     if (read_vocab(r, e) < 0)
         return err_wrap(e, "model.vocab");
@@ -208,7 +204,7 @@ int json_reader_model(struct json_reader *r, const json_t *o, struct err *e)
     if (!characters)
         return check_bytes(r, o, e);
     if (tokenizer_find(r->t, " ", 1) < 0)
-        return err_set(e, ERR_INPUT, "U+2581 is not in the vocabulary");
+        return err_input(e, "U+2581 is not in the vocabulary");
     return read_unknown(r, o, e);
 }
 
@@ -275,14 +271,14 @@ static int read_added_token(struct json_reader *r, size_t i, int64_t *next,
     int64_t actual;
 
     if (!json_is_integer(id) || !name || !*name)
-        return err_set(e, ERR_INPUT, "expected id and content");
+        return err_input(e, "expected id and content");
     actual = actual_id(r, i, *next);
     if (json_integer_value(id) != actual)
-        return err_set(e, ERR_INPUT,
-                       "'%.100s' has id %lld, but Hugging Face's tokenizers "
-                       "would give it id %lld",
-                       name, (long long)json_integer_value(id),
-                       (long long)actual);
+        return err_input(e,
+                         "'%.100s' has id %lld, but Hugging Face's tokenizers "
+                         "would give it id %lld",
+                         name, (long long)json_integer_value(id),
+                         (long long)actual);
     *next = actual >= *next ? actual + 1 : *next;
     return tokenizer_special(r->t, actual, added_flags(o), name,
                              json_string_length(content), e);
@@ -306,10 +302,10 @@ int json_reader_added(struct json_reader *r, struct err *e)
     json_object_foreach(r->odd, name, id)
     {
         if (!is_added(r, json_integer_value(id)))
-            return err_set(e, ERR_INPUT,
-                           "model.vocab: '%.100s' has a character that stands "
-                           "for no byte",
-                           name);
+            return err_input(e,
+                             "model.vocab: '%.100s' has a character that "
+                             "stands for no byte",
+                             name);
     }
     for (size_t i = 0; i < json_array_size(r->added); i++)
         if (read_added_token(r, i, &next, e) < 0)
@@ -336,7 +332,7 @@ int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
     got = read_vocab(&r, e);
     json_scan_blanks(&r.vocab);
     if (got == 0 && r.vocab.at < r.vocab.end)
-        got = err_set(e, ERR_INPUT, "there is something after the object");
+        got = err_input(e, "there is something after the object");
     json_object_foreach(r.odd, name, id)
     {
         if (got == 0)

@@ -37,7 +37,7 @@ struct unpickler {
 
 static int bad_pickle(struct err *e, const char *what)
 {
-    return err_set(e, ERR_INPUT, "not a valid meta.pkl: %s", what);
+    return err_input(e, "not a valid meta.pkl: %s", what);
 }
 
 /* Read a little-endian integer of n bytes. */
@@ -204,10 +204,10 @@ static int run_instruction(struct unpickler *m, struct err *e)
     case '.':
         return 1;
     default:
-        return err_set(e, ERR_INPUT,
-                       "not a valid meta.pkl: instruction 0x%02x is not "
-                       "supported",
-                       (unsigned)n & 255);
+        return err_input(e,
+                         "not a valid meta.pkl: instruction 0x%02x is not "
+                         "supported",
+                         (unsigned)n & 255);
     }
 }
 

@@ -87,12 +87,12 @@ static int parse_line(struct tokenizer *t, const char *line, size_t n,
     if (space && (size_t)(space - line) <= sizeof bytes / 3 * 4)
         len = from_base64(line, (size_t)(space - line), bytes);
     if (len <= 0)
-        return err_set(e, ERR_INPUT, "expected a token in Base64 and a rank");
+        return err_input(e, "expected a token in Base64 and a rank");
     if (space + 1 == line + n || line + n - space > 10)
-        return err_set(e, ERR_INPUT, "the rank is not a number below 10^9");
+        return err_input(e, "the rank is not a number below 10^9");
     for (const char *p = space + 1; p < line + n; p++) {
         if (*p < '0' || *p > '9')
-            return err_set(e, ERR_INPUT, "the rank is not a number");
+            return err_input(e, "the rank is not a number");
         rank = rank * 10 + (*p - '0');
     }
     return tokenizer_add(t, rank, bytes, (size_t)len, e);
@@ -210,11 +210,11 @@ static int guess_rest(struct tokenizer *t, int32_t n, struct err *e)
     const struct known *k = find_known(n);
 
     if (!k && t->pretokenizer == PRETOKENIZE_ALL)
-        return err_set(e, ERR_USAGE,
-                       "no known tokenizer has %d tokens, and the file does "
-                       "not name the pre-tokenizer; 'gdata vocab --split NAME "
-                       "-o FOLDER' writes a tokenizer.json with both",
-                       n);
+        return err_usage(e,
+                         "no known tokenizer has %d tokens, and the file does "
+                         "not name the pre-tokenizer; 'gdata vocab --split "
+                         "NAME -o FOLDER' writes a tokenizer.json with both",
+                         n);
     if (!k)
         return tokenizer_special(t, t->n_ids, 0, "<|endoftext|>", 13, e);
     if (t->pretokenizer == PRETOKENIZE_ALL) {
@@ -257,9 +257,8 @@ int tokfile_parse_model(struct tokenizer *t, const char *text, size_t n,
 
     if (token > 0 && text[token] == ' ')
         return tokfile_parse_tiktoken(t, text, n, e);
-    return err_set(e, ERR_INPUT,
-                   "SentencePiece's own file is not supported; use the "
-                   "tokenizer.json of the same model");
+    return err_input(e, "SentencePiece's own file is not supported; use the "
+                        "tokenizer.json of the same model");
 }
 
 int tokfile_add_tiktoken(struct buf *b, const struct tokenizer *t,
@@ -267,9 +266,8 @@ int tokfile_add_tiktoken(struct buf *b, const struct tokenizer *t,
 {
     for (size_t i = 1; i < t->n_merges; i++)
         if (t->merge[i].into <= t->merge[i - 1].into)
-            return err_set(e, ERR_INPUT,
-                           "ids are not in the order of the merges, which "
-                           ".tiktoken cannot express");
+            return err_input(e, "ids are not in the order of the merges, which "
+                                ".tiktoken cannot express");
     for (int32_t id = 0; id < t->n_ids; id++) {
         if (t->token[id].len == 0 || tokenizer_find_special(t, id))
             continue;

@@ -321,18 +321,17 @@ static int add_llmc(struct buf *b, const struct tokenizer *t, struct err *e)
                              (uint32_t)t->eot };
 
     if (t->eot < 0)
-        return err_set(e, ERR_INPUT,
-                       "llm.c's file needs an end-of-text token, which this "
-                       "tokenizer does not have");
+        return err_input(e,
+                         "llm.c's file needs an end-of-text token, which this "
+                         "tokenizer does not have");
     buf_add(b, header, sizeof header);
     for (int32_t id = 0; id < t->n_ids; id++) {
         const uint32_t n = t->token[id].len;
 
         if (n == 0 || n > 255)
-            return err_set(e, ERR_INPUT,
-                           "id %d has %u bytes; a token in llm.c's file has 1 "
-                           "to 255",
-                           id, n);
+            return err_input(
+                e, "id %d has %u bytes; a token in llm.c's file has 1 to 255",
+                id, n);
         buf_char(b, (char)n);
         buf_add(b, token_text(t, id), n);
     }
@@ -392,13 +391,13 @@ int tokfile_write(const struct tokenizer *t, const char *folder,
     while (k < end && strcmp(k->name, form) != 0)
         k++;
     if (k == end)
-        return err_set(e, ERR_USAGE,
-                       "'%s' is not a form of tokenizer files; use hf, merges, "
-                       "gpt2, tiktoken, llmc or nanogpt",
-                       form);
+        return err_usage(e,
+                         "'%s' is not a form of tokenizer files; use hf, "
+                         "merges, gpt2, tiktoken, llmc or nanogpt",
+                         form);
     if (!(k->kinds & 1 << t->kind))
-        return err_set(e, ERR_USAGE, "a %s tokenizer cannot be written as %s",
-                       kinds[t->kind], form);
+        return err_usage(e, "a %s tokenizer cannot be written as %s",
+                         kinds[t->kind], form);
     for (int i = 0; i < 2 && k->file[i].file; i++)
         if (write_file(t, folder, k->file[i].file, k->file[i].content, e) < 0)
             return -1;

@@ -234,9 +234,8 @@ static int open_webhook(struct alert *a, struct err *e)
         return -1;
     buf_trim(&a->url, strcspn(a->url.s, " \t\r\n"));
     if (origin_length(a->url.s) == 0 || strncmp(a->url.s, "http", 4) != 0)
-        return err_set(e, ERR_USAGE,
-                       "--webhook expects a URL, such as "
-                       "https://hooks.slack.com/..., or @FILE");
+        return err_usage(e, "--webhook expects a URL, such as "
+                            "https://hooks.slack.com/..., or @FILE");
     a->http = http_open(&conf, e);
     return a->http ? 0 : -1;
 }
@@ -244,12 +243,11 @@ static int open_webhook(struct alert *a, struct err *e)
 static int open_alert(struct alert *a, struct err *e)
 {
     if (!a->command + !a->webhook + !a->mail != 2)
-        return err_set(e, ERR_USAGE,
-                       "an alert needs --do, --webhook or --mail, and only one "
-                       "of them");
+        return err_usage(e,
+                         "an alert needs --do, --webhook or --mail, and only "
+                         "one of them");
     if (a->mail && (a->mail[strcspn(a->mail, " \t\r\n")] || !*a->mail))
-        return err_set(e, ERR_USAGE, "--mail expects one address, not '%s'",
-                       a->mail);
+        return err_usage(e, "--mail expects one address, not '%s'", a->mail);
     return a->webhook ? open_webhook(a, e) : 0;
 }
 
@@ -416,8 +414,7 @@ int alert_list_add(struct alert_list *l, const struct alert *alert,
         return -1;
     item->key = tag_key(&item->alert, name);
     problem = key_problem(item->key);
-    return problem ? err_set(e, ERR_USAGE, "the name of an alert: %s", problem)
-                   : 0;
+    return problem ? err_usage(e, "the name of an alert: %s", problem) : 0;
 }
 
 /* The file while it is read. */
@@ -449,8 +446,8 @@ static int set_interval(struct alert_file *f, const char *value,
 {
     if (num_secs(value, &f->every) && f->every >= 0.1)
         return 0;
-    return err_set(e, ERR_USAGE, "%s: every expects 100ms or more, not '%s'",
-                   where, value);
+    return err_usage(e, "%s: every expects 100ms or more, not '%s'", where,
+                     value);
 }
 
 static int read_setting(void *arg, const char *key, const char *value,
@@ -472,15 +469,15 @@ static int read_setting(void *arg, const char *key, const char *value,
     if (text)
         *text = arena_strdup(f->mem, value);
     else if (!a || strcmp(dot, ".format") != 0)
-        err_set(e, ERR_USAGE,
-                "%s: expected [NAME] and then when, do, webhook, format or "
-                "mail, not %s",
-                where, dot ? dot + 1 : key);
+        err_usage(e,
+                  "%s: expected [NAME] and then when, do, webhook, format or "
+                  "mail, not %s",
+                  where, dot ? dot + 1 : key);
     else if ((a->format = opt_find_word(alert_format_words, value)) < 0)
-        err_set(e, ERR_USAGE,
-                "%s: format expects auto, json, slack, discord or ntfy, not "
-                "'%s'",
-                where, value);
+        err_usage(e,
+                  "%s: format expects auto, json, slack, discord or ntfy, not "
+                  "'%s'",
+                  where, value);
     return e->kind == ERR_NONE ? 0 : -1;
 }
 
@@ -488,8 +485,7 @@ static int add_section(struct alert_list *l, const struct section *s,
                        struct err *e)
 {
     if (!s->alert.when)
-        return err_set(e, ERR_USAGE, "%s: the alert needs when = FILTER",
-                       s->where);
+        return err_usage(e, "%s: the alert needs when = FILTER", s->where);
     return alert_list_add(l, &s->alert, s->name, e) < 0
                ? err_wrap(e, "%s", s->where)
                : 0;
@@ -502,14 +498,14 @@ int alert_list_read(struct alert_list *l, struct err *e)
     int ret;
 
     if (!path || !*path)
-        return err_set(e, ERR_USAGE,
-                       "there are no alerts; set GTRACK_ALERTS to a file of "
-                       "alerts, or use gtrack alert --when");
+        return err_usage(e,
+                         "there are no alerts; set GTRACK_ALERTS to a file of "
+                         "alerts, or use gtrack alert --when");
     ret = conf_walk(path, false, read_setting, &f, NULL, e);
     for (size_t i = 0; ret == 0 && i < f.n; i++)
         ret = add_section(l, &f.item[i], e);
     if (ret == 0 && f.n == 0)
-        ret = err_set(e, ERR_USAGE, "%s has no alerts", path);
+        ret = err_usage(e, "%s has no alerts", path);
     if (f.every > 0)
         l->every = f.every;
     free(f.item);

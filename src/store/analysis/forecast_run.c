@@ -316,10 +316,10 @@ static int fill_curve(struct loss_curve *c, const struct run_info *run,
 
     if (planned && run->status != RUN_FINISHED && limit &&
         strtod(limit, NULL) > 0)
-        return err_set(e, ERR_INPUT,
-                       "%s has train.max_time, so its end and its learning "
-                       "rates depend on the clock",
-                       run->name);
+        return err_input(e,
+                         "%s has train.max_time, so its end and its learning "
+                         "rates depend on the clock",
+                         run->name);
     c->steps = steps_of(run, r);
     if (c->steps == 0)
         return err_set(e, ERR_MISSING,
@@ -464,21 +464,21 @@ static int forecast_curve(struct run_forecast *f,
     if (r->at > 0 && r->at < f->now)
         f->now = r->at;
     if (f->now == f->steps)
-        return err_set(e, ERR_INPUT,
-                       "%s has made all its steps; --at forecasts it from an "
-                       "earlier one",
-                       run->name);
+        return err_input(e,
+                         "%s has made all its steps; --at forecasts it from an "
+                         "earlier one",
+                         run->name);
     f->last = recent_mean(c, f->now);
     try_others(&o, all, run, r->key, (double)f->now / (double)f->steps);
     add_points(f, c, &o, worst_end(f, run, r->key));
     FREE(o.ratio, o.n);
     if (f->n == r->points)
         return 0;
-    return err_set(e, ERR_INPUT,
-                   "no law fits %s of %s up to step %lld; a forecast takes %d "
-                   "steps and %d values that fall",
-                   r->key, run->name, (long long)f->now, FORECAST_LEAST,
-                   FORECAST_VALUES);
+    return err_input(e,
+                     "no law fits %s of %s up to step %lld; a forecast takes "
+                     "%d steps and %d values that fall",
+                     r->key, run->name, (long long)f->now, FORECAST_LEAST,
+                     FORECAST_VALUES);
 }
 
 int forecast_run(struct run_forecast *f, const struct forecast_request *r,

@@ -80,8 +80,7 @@ static int read_lines(struct histograms *h, const struct buf *text,
         struct histogram one;
 
         if (!read_line(&one, &h->mem, line, (size_t)(end - line)))
-            return err_set(e, ERR_INPUT, "%s:%zu: this is no histogram", path,
-                           n);
+            return err_input(e, "%s:%zu: this is no histogram", path, n);
         add_in_order(h, &one);
     }
     return 0;

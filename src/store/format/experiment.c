@@ -262,10 +262,10 @@ static int find_experiment(const char *root, const char *name, char **id,
         if (strcmp(all.item[i].name, name) != 0)
             continue;
         if (all.item[i].deleted)
-            return err_set(e, ERR_USAGE,
-                           "the experiment %s is deleted: "
-                           "restore it, or choose another name",
-                           name);
+            return err_usage(e,
+                             "the experiment %s is deleted: "
+                             "restore it, or choose another name",
+                             name);
         *id = xstrdup(all.item[i].id);
     }
     return 0;
@@ -280,10 +280,10 @@ int store_experiment(const char *root, const char *name, char **id,
     *id = NULL;
     if (*name == '\0' || utf8_count(name) > NAME_MAX_CHARS ||
         !utf8_valid(name) || strchr(name, '\''))
-        return err_set(e, ERR_USAGE,
-                       "the name of an experiment has 1 to 500 "
-                       "characters, without \"'\": not \"%s\"",
-                       name);
+        return err_usage(e,
+                         "the name of an experiment has 1 to 500 "
+                         "characters, without \"'\": not \"%s\"",
+                         name);
     for (int k = 0; !*id; k++) { /* renamed or damaged: the next one */
         id_of(own, name, k);
         found = look(root, own, name, e);

@@ -146,9 +146,8 @@ int meta_change(const char *run, meta_change_fn *fn, const void *arg,
     if (meta_load(&m, &mem, run, PATH_NO_LINKS, e) < 0)
         return -1;
     if (m.damage)
-        return err_set(e, ERR_INPUT,
-                       "run %s: %s; gtrack fsck --repair may help",
-                       m.name ? m.name : m.id, m.damage);
+        return err_input(e, "run %s: %s; gtrack fsck --repair may help",
+                         m.name ? m.name : m.id, m.damage);
     if (fn)
         fn(&m, arg);
     meta_place(&m, &mem, run);
@@ -230,7 +229,7 @@ static int find_dataset(const char **file, const char **id,
 
     *file = NULL;
     if (path_is_refused(folder, links))
-        return err_set(e, ERR_INPUT, "%s is a symbolic link", folder);
+        return err_input(e, "%s is a symbolic link", folder);
     if (yaml_load(&y, mem, arena_printf(mem, "%s/" STORE_META, folder), links,
                   false, e) < 0)
         return -1;
@@ -240,7 +239,7 @@ static int find_dataset(const char **file, const char **id,
     if (!type || strcmp(type, "DATASET") != 0)
         return 0;
     if (!*id || **id == '.' || strchr(*id, '/'))
-        return err_set(e, ERR_INPUT, "%s: no source_id", folder);
+        return err_input(e, "%s: no source_id", folder);
     *file = arena_printf(mem, "%s/datasets/%s/" STORE_META, experiment, *id);
     return 0;
 }

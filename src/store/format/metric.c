@@ -156,8 +156,8 @@ int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
         have -= used;
         memmove(buf, buf + used, have);
         if (have == room) { /* no line is as long as this */
-            ret = err_set(e, ERR_INPUT, "%s: line %lld is too long", f->path,
-                          (long long)scan.line + 1);
+            ret = err_input(e, "%s: line %lld is too long", f->path,
+                            (long long)scan.line + 1);
             break;
         }
     }
@@ -644,10 +644,10 @@ int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
                    (long long)ms, attempt, n);
         buf_add(&b, marks.s, marks.len);
         if (b.len > REWINDS_MAX)
-            ret = err_set(e, ERR_INPUT,
-                          "%s would be larger than %d bytes: the run was "
-                          "resumed too often",
-                          path, REWINDS_MAX);
+            ret = err_input(e,
+                            "%s would be larger than %d bytes: the run was "
+                            "resumed too often",
+                            path, REWINDS_MAX);
     }
     if (ret == 0)
         ret = store_write_below(run, path, NULL, b.s, b.len, true, e);

@@ -19,7 +19,7 @@ json_t *saved_panels_load(const char *root, struct err *e)
         *e = (struct err){ 0 };
     } else {
         if (!e->kind)
-            err_set(e, ERR_INPUT, "%s is no JSON object", path);
+            err_input(e, "%s is no JSON object", path);
         json_decref(all);
         all = NULL;
     }

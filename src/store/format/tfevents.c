@@ -613,10 +613,10 @@ int tfevents_read(const char *path, const struct tfevents_reader *to, void *arg,
         const uint64_t n = get_le(head, 8);
 
         if (get_le(head + 8, 4) != tfevents_crc(head, 8) || n > RECORD_MAX) {
-            ret = err_set(e, ERR_INPUT,
-                          "%s: not a TensorBoard record at "
-                          "byte %lld",
-                          path, (long long)at);
+            ret = err_input(e,
+                            "%s: not a TensorBoard record at "
+                            "byte %lld",
+                            path, (long long)at);
             break;
         }
         if (n + TAIL > room) {
@@ -631,8 +631,8 @@ int tfevents_read(const char *path, const struct tfevents_reader *to, void *arg,
         if (fread(data, 1, n + TAIL, fp) != n + TAIL)
             break; /* not whole yet */
         if (get_le(data + n, 4) != tfevents_crc(data, n))
-            ret = err_set(e, ERR_INPUT, "%s: wrong checksum at byte %lld", path,
-                          (long long)at);
+            ret = err_input(e, "%s: wrong checksum at byte %lld", path,
+                            (long long)at);
         else
             take_event((struct protobuf){ data, data + n, false }, to, arg);
         at += (int64_t)n + HEAD + TAIL;

@@ -99,9 +99,10 @@ static int read_attribute(struct filter_parser *p, struct clause *c,
         return 0;
     for (int i = 0; run_value_attributes[i]; i++)
         buf_printf(&known, "%s, ", run_value_attributes[i]);
-    err_set(p->e, ERR_USAGE,
-            "filter: there is no attribute %s; attributes are %shost and idle",
-            c->key, known.s);
+    err_usage(p->e,
+              "filter: there is no attribute %s; attributes are %shost and "
+              "idle",
+              c->key, known.s);
     return -1;
 }
 
@@ -249,11 +250,12 @@ static int check_number(const struct clause *c, struct err *e)
 
     for (size_t i = 0; i < c->n_values; i++)
         numbers = numbers && c->value[i].is_number;
-    return numbers ? 0
-                   : err_set(e, ERR_USAGE,
-                             "filter: the metric %s is compared with numbers, "
-                             "without quotes",
-                             c->key);
+    return numbers
+               ? 0
+               : err_usage(e,
+                           "filter: the metric %s is compared with numbers, "
+                           "without quotes",
+                           c->key);
 }
 
 /* A name without "metrics." or the like. */

@@ -122,8 +122,8 @@ static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
     if (found == 1)
         chosen[last] = true;
     else if (found > 1)
-        err_set(e, ERR_USAGE, "%s is the beginning of %zu run ids:%s", word,
-                found, which.s);
+        err_usage(e, "%s is the beginning of %zu run ids:%s", word, found,
+                  which.s);
     return found > 1 ? -1 : (int)found;
 }
 
@@ -153,10 +153,10 @@ static int check_shared(const struct runs *runs, const char *word,
             id[n - 1] = runs->run[i].id;
     if (n < 2)
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "%zu runs are named %s; give the id of one (%.8s, %.8s%s), "
-                   "or name all with \"name = '%s'\"",
-                   n, word, id[0], id[1], n > 2 ? ", ..." : "", word);
+    return err_usage(e,
+                     "%zu runs are named %s; give the id of one (%.8s, "
+                     "%.8s%s), or name all with \"name = '%s'\"",
+                     n, word, id[0], id[1], n > 2 ? ", ..." : "", word);
 }
 
 static int match(const struct runs *runs, const char *word, bool *chosen,
@@ -334,8 +334,8 @@ int runs_keep_sweep(struct runs *runs, const char *root, const char *name,
         ret = runs_select(&one, root, &word, 1,
                           flags | LOAD_ONE_NAMED | LOAD_NO_METRICS, e);
     if (ret == 0 && one.n > 1)
-        ret = err_set(e, ERR_USAGE, "'%s' names %zu runs; only one is expected",
-                      name, one.n);
+        ret = err_usage(e, "'%s' names %zu runs; only one is expected", name,
+                        one.n);
     for (size_t i = 0; ret == 0 && i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
 

@@ -110,10 +110,10 @@ static int check_twin(const struct run_info *run, const char *key,
 
     for (size_t i = 0; there && ret == 0 && i < run->n_tags; i++)
         if (strcasecmp(run->tags[i].key, key) == 0)
-            ret = err_set(e, ERR_USAGE,
-                          "the run has the tag %s, and the names of files "
-                          "ignore case here; choose another name than %s",
-                          run->tags[i].key, key);
+            ret = err_usage(e,
+                            "the run has the tag %s, and the names of files "
+                            "ignore case here; choose another name than %s",
+                            run->tags[i].key, key);
     return ret;
 }
 
@@ -124,15 +124,14 @@ static int put_tag(const struct run_info *run, const char *key,
     const char *problem = key_problem(key);
 
     if (problem)
-        return err_set(e, ERR_USAGE, "the tag \"%s\" %s", key, problem);
+        return err_usage(e, "the tag \"%s\" %s", key, problem);
     if (value && !utf8_valid(value))
-        return err_set(e, ERR_USAGE, "the value of the tag %s is not UTF-8",
-                       key);
+        return err_usage(e, "the value of the tag %s is not UTF-8", key);
     if (value && utf8_count(value) > MOST)
-        return err_set(e, ERR_USAGE,
-                       "the value of the tag %s is longer than "
-                       "%d characters",
-                       key, MOST);
+        return err_usage(e,
+                         "the value of the tag %s is longer than "
+                         "%d characters",
+                         key, MOST);
     if (check_twin(run, key, e) < 0)
         return -1;
     finish_moves(run);
@@ -154,8 +153,8 @@ static void set_name(struct meta *m, const void *name)
 int edit_name(const struct run_info *run, const char *name, struct err *e)
 {
     if (*name == '\0' || !utf8_valid(name))
-        return err_set(e, ERR_USAGE,
-                       "the name of a run must be UTF-8 text and not empty");
+        return err_usage(e,
+                         "the name of a run must be UTF-8 text and not empty");
     if (change(run, set_name, name, e) < 0)
         return -1;
     return put_tag(run, NAME_TAG, name, e);
@@ -180,7 +179,7 @@ static int check_idle(const struct run_info *run, struct err *e)
 {
     if (run->status != RUN_RUNNING || run->attempts == 0)
         return 0;
-    return err_set(e, ERR_USAGE, "run %s is being written", run->name);
+    return err_usage(e, "run %s is being written", run->name);
 }
 
 int edit_delete(const struct run_info *run, struct err *e)
@@ -202,7 +201,7 @@ int edit_remove(const char *root, const struct run_info *run, struct err *e)
     if (check_idle(run, e) < 0)
         return -1;
     if (!run->deleted)
-        return err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
+        return err_usage(e, "run %s is not deleted", run->name);
     edit_finish_moves(root);
     return staging_remove(root, run->folder, e);
 }

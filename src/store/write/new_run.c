@@ -212,10 +212,10 @@ static int choose_id(char id[33], const char *wanted, struct err *e)
     else if (store_is_id(wanted))
         memcpy(id, wanted, 33);
     else
-        return err_set(e, ERR_USAGE,
-                       "the id of a run has 32 hexadecimal digits in lower "
-                       "case, unlike '%.40s'",
-                       wanted);
+        return err_usage(e,
+                         "the id of a run has 32 hexadecimal digits in lower "
+                         "case, unlike '%.40s'",
+                         wanted);
     return 0;
 }
 
@@ -239,7 +239,7 @@ int new_run_stage(struct new_run *n, struct arena *mem,
     attempt_self(&n->self, mem, 1);
     n->place = xasprintf("%s/%s/%s", c->root, experiment, id);
     if (path_exists(n->place)) {
-        err_set(e, ERR_USAGE, "run %s exists already; resume it instead", id);
+        err_usage(e, "run %s exists already; resume it instead", id);
         goto out;
     }
     fill_meta(n, mem, c, id, experiment, c->name ? c->name : name);
@@ -390,10 +390,10 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
     if (buf_read_unlinked(&was, path, VALUE_MAX, ERR_IGNORED) < 0)
         ret = store_value(p->folder, "params", file, now.s, false, e);
     else if (strcmp(was.s, now.s) != 0)
-        ret = err_set(e, ERR_USAGE,
-                      "parameter %s is already '%.60s'; it cannot become "
-                      "'%.60s'",
-                      key, was.s, now.s);
+        ret = err_usage(e,
+                        "parameter %s is already '%.60s'; it cannot become "
+                        "'%.60s'",
+                        key, was.s, now.s);
     return ret;
 }
 
@@ -456,7 +456,7 @@ int stored_run_move(struct stored_run *p, const char *root,
     p->meta.artifact_uri = arena_strdup(&p->mem, uri);
     p->meta.experiment_id = arena_strdup(&p->mem, id);
     if (path_exists(to))
-        ret = err_set(e, ERR_USAGE, "%s already exists", to);
+        ret = err_usage(e, "%s already exists", to);
     else
         ret = datasets_copy(p->folder, from, into, PATH_NO_LINKS, e);
     if (ret == 0)

@@ -241,8 +241,8 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
     if (runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e) < 0)
         return -1;
     if (runs.n != 1)
-        return err_set(e, ERR_USAGE, "%zu runs are named %s; resume by id",
-                       runs.n, c->resume);
+        return err_usage(e, "%zu runs are named %s; resume by id", runs.n,
+                         c->resume);
     r->folder = xstrdup(runs.run[0].folder);
     if (meta_load(&r->meta, &r->mem, r->folder, PATH_NO_LINKS, e) < 0)
         return -1;
@@ -552,7 +552,7 @@ int claimed_run_id(const char *path, bool create, char **id, struct err *e)
             clock_pause(0.02);
     }
     if (ret == 0)
-        return err_set(e, ERR_INPUT, "%s does not hold the id of a run", path);
+        return err_input(e, "%s does not hold the id of a run", path);
     *e = why;
     return -1;
 }

@@ -580,8 +580,7 @@ static int write_new(struct import_run *in, struct import *import,
     bool exists = false;
 
     if (import_run_count_points(in) == 0 && in->n_pairs == 0)
-        return err_set(e, ERR_INPUT, "%s has no points of metrics",
-                       import->path);
+        return err_input(e, "%s has no points of metrics", import->path);
     if (import->root && find_known(import, in, &exists, e) < 0)
         return -1;
     if (exists) {

@@ -205,10 +205,10 @@ static int check_points(const struct csv *c, struct err *e)
 {
     if (!c->commas || !c->points)
         return 0;
-    return err_set(e, ERR_INPUT,
-                   "%s: row %lld: some numbers have decimal commas, others "
-                   "have points; write all of them in one way",
-                   c->import->path, (long long)c->count + 1);
+    return err_input(e,
+                     "%s: row %lld: some numbers have decimal commas, others "
+                     "have points; write all of them in one way",
+                     c->import->path, (long long)c->count + 1);
 }
 
 static int check_names(struct csv *c, struct err *e)
@@ -218,15 +218,14 @@ static int check_names(struct csv *c, struct err *e)
 
     if (strncmp(first, "\xFF\xFE", 2) == 0 ||
         strncmp(first, "\xFE\xFF", 2) == 0)
-        return err_set(e, ERR_INPUT, "%s is UTF-16; save it as UTF-8",
-                       c->import->path);
+        return err_input(e, "%s is UTF-16; save it as UTF-8", c->import->path);
     for (size_t i = 0; i < c->head.n; i++)
         if (!parse_real(c, c->head.field[i], &x))
             return 0;
-    return err_set(e, ERR_INPUT,
-                   "%s: the first line has numbers; it should have the names "
-                   "of the columns",
-                   c->import->path);
+    return err_input(e,
+                     "%s: the first line has numbers; it should have the names "
+                     "of the columns",
+                     c->import->path);
 }
 
 /* Seconds or milliseconds since the epoch, as ms; 0 if it is neither. */
@@ -269,8 +268,8 @@ static int add_own_row(struct csv *c, struct err *e)
     double x;
 
     if (c->row.n != 7 || !num_int(f[4], &step) || !num_real(f[6], &x))
-        return err_set(e, ERR_INPUT, "%s: row %lld is not a point",
-                       c->import->path, (long long)c->count + 1);
+        return err_input(e, "%s: row %lld is not a point", c->import->path,
+                         (long long)c->count + 1);
     in = find_run(c, xasprintf("run %s", f[0]), f[1], e);
     if (!in)
         return -1;
@@ -287,9 +286,9 @@ static int parse_step(struct csv *c, int64_t *step, struct err *e)
     double x;
 
     if (!parse_real(c, s, &x) || x != floor(x) || fabs(x) > 9e15)
-        return err_set(e, ERR_INPUT,
-                       "%s: row %lld: the step is '%s', not a whole number",
-                       c->import->path, (long long)c->count + 1, s);
+        return err_input(e,
+                         "%s: row %lld: the step is '%s', not a whole number",
+                         c->import->path, (long long)c->count + 1, s);
     *step = num_whole(x);
     return 0;
 }
@@ -300,11 +299,11 @@ static int add_wide_row(struct csv *c, struct err *e)
 
     for (size_t i = c->head.n; i < c->row.n; i++)
         if (*c->row.field[i])
-            return err_set(e, ERR_INPUT,
-                           "%s: row %lld has %zu values, but the first line "
-                           "has %zu names",
-                           c->import->path, (long long)c->count + 1, c->row.n,
-                           c->head.n);
+            return err_input(e,
+                             "%s: row %lld has %zu values, but the first line "
+                             "has %zu names",
+                             c->import->path, (long long)c->count + 1, c->row.n,
+                             c->head.n);
     if (c->step >= 0 && parse_step(c, &step, e) < 0)
         return -1;
     if (c->time >= 0 && (size_t)c->time < c->row.n &&
@@ -350,7 +349,7 @@ int import_csv(struct import *import, struct err *e)
         ret = check_names(&c, e);
     else
         ret = ferror(fp) ? err_sys(e, "cannot read %s", import->path)
-                         : err_set(e, ERR_INPUT, "%s is empty", import->path);
+                         : err_input(e, "%s is empty", import->path);
     points = c.head.n > 3 && strcasecmp(c.head.field[0], "run_id") == 0 &&
              strcasecmp(c.head.field[3], "metric") == 0;
     c.step = find_column(&c.head, steps);
@@ -362,8 +361,7 @@ int import_csv(struct import *import, struct err *e)
     if (ret == 0 && ferror(fp))
         ret = err_sys(e, "cannot read %s", import->path);
     if (ret == 0 && c.n == 0)
-        ret =
-            err_set(e, ERR_INPUT, "%s has no column of numbers", import->path);
+        ret = err_input(e, "%s has no column of numbers", import->path);
     while (ret == 0 && c.texts--)
         import_run_leave(&c.run[0], "text");
     tdestroy(c.places, free);

@@ -74,8 +74,7 @@ static int each(struct sqlite *d, const char *sql, const char *name, row_fn *fn,
             code = got;
     }
     if (ret == 0 && code != SQLITE_DONE)
-        ret = err_set(e, ERR_INPUT, "%s: %s", d->import->path,
-                      d->lib.errmsg(d->db));
+        ret = err_input(e, "%s: %s", d->import->path, d->lib.errmsg(d->db));
     d->lib.finalize(row);
     return ret;
 }
@@ -321,10 +320,10 @@ static int open_file(struct sqlite *d, struct err *e)
     int ret = open_as(d, path, 0, ERR_IGNORED);
 
     if (ret < 0 && stat(wal, &st) == 0 && st.st_size > 0) {
-        ret = err_set(e, ERR_INPUT,
-                      "%s has changes in %s that a reader cannot merge; open "
-                      "it once with sqlite3 or the program that wrote it",
-                      path, path_name(wal));
+        ret = err_input(e,
+                        "%s has changes in %s that a reader cannot merge; open "
+                        "it once with sqlite3 or the program that wrote it",
+                        path, path_name(wal));
     } else if (ret < 0) {
         buf_str(&uri, "file:");
         percent_add(&uri, path, PERCENT_PART);
@@ -347,9 +346,8 @@ int import_sqlite(struct import *import, struct err *e)
     else if (ret == 0 && has_table(&d, "configs") && has_table(&d, "metrics"))
         ret = read_trackio(&d, e);
     else if (ret == 0)
-        ret = err_set(e, ERR_INPUT,
-                      "%s is a database of neither MLflow nor Trackio",
-                      import->path);
+        ret = err_input(e, "%s is a database of neither MLflow nor Trackio",
+                        import->path);
     if (ret == 0)
         report_left(&d);
     d.lib.close(d.db);

@@ -6,8 +6,8 @@
 
 int import_sqlite(struct import *import, struct err *e)
 {
-    return err_set(e, ERR_USAGE,
-                   "%s is a database, and this gtrack was built without SQLite "
-                   "(Debian: libsqlite3-dev)",
-                   import->path);
+    return err_usage(e,
+                     "%s is a database, and this gtrack was built without "
+                     "SQLite (Debian: libsqlite3-dev)",
+                     import->path);
 }

@@ -147,7 +147,6 @@ int import_tensorboard(struct import *import, struct err *e)
             ret = import_folder(import, parent, &f, e);
     }
     if (ret == 0 && import->runs + import->existing == 0)
-        ret = err_set(e, ERR_INPUT, "%s has no scalars of TensorBoard",
-                      import->path);
+        ret = err_input(e, "%s has no scalars of TensorBoard", import->path);
     return ret;
 }

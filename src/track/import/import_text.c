@@ -248,7 +248,7 @@ static int begin_run(struct jsonl *j, json_t *o, struct err *e)
     const char *reason = json_string_value(json_object_get(o, "reason"));
 
     if (!id)
-        return err_set(e, ERR_INPUT, "the run has no id");
+        return err_input(e, "the run has no id");
     if (finish_run(j, 0, e) < 0)
         return -1;
     import_run_init(&j->in, xasprintf("run %s", id));
@@ -284,7 +284,7 @@ static int read_jsonl_line(struct import_run *in UNUSED, char *line, int64_t ms,
     if (!*line)
         return 0;
     if (!json_is_object(o))
-        return err_set(e, ERR_INPUT, "expected a JSON object: %s", where.text);
+        return err_input(e, "expected a JSON object: %s", where.text);
     type = json_string_value(json_object_get(o, "type"));
     key = json_string_value(json_object_get(o, "metric"));
     value = json_object_get(o, "value");
@@ -301,9 +301,8 @@ static int read_jsonl_line(struct import_run *in UNUSED, char *line, int64_t ms,
                          json_integer_value(json_object_get(o, "step")),
                          json_is_integer(t) ? json_integer_value(t) : ms, x);
     } else {
-        ret = err_set(e, ERR_INPUT,
-                      "expected a run or a point of a run; "
-                      "use 'gtrack log' for other JSON Lines");
+        ret = err_input(e, "expected a run or a point of a run; "
+                           "use 'gtrack log' for other JSON Lines");
     }
     return ret;
 }
@@ -314,6 +313,6 @@ int import_jsonl(struct import *import, struct err *e)
     int ret = read_lines(NULL, import->path, read_jsonl_line, &j, e);
 
     if (ret == 0 && !j.open)
-        ret = err_set(e, ERR_INPUT, "%s has no runs", import->path);
+        ret = err_input(e, "%s has no runs", import->path);
     return finish_run(&j, ret, e);
 }

@@ -53,7 +53,7 @@ static int wandb_log_open(struct wandb_log *r, const char *path, struct err *e)
     if (ferror(r->fp))
         return err_sys(e, "cannot read %s", path);
     return r->n < HEADER || memcmp(r->block, ":W&B\xe1\xbe\0", HEADER) != 0
-               ? err_set(e, ERR_INPUT, "%s is not a log of W&B", path)
+               ? err_input(e, "%s is not a log of W&B", path)
                : 0;
 }
 
@@ -87,12 +87,11 @@ static int wandb_log_next(struct wandb_log *r, struct buf *out, struct err *e)
         crc = crc32(0, h + 6, (uInt)len + 1);
         if (crc != ((uLong)h[0] | (uLong)h[1] << 8 | (uLong)h[2] << 16 |
                     (uLong)h[3] << 24))
-            return err_set(e, ERR_INPUT, "%s has a wrong checksum", r->path);
+            return err_input(e, "%s has a wrong checksum", r->path);
         if (h[6] == WHOLE || h[6] == FIRST)
             buf_trim(out, 0);
         else if (!inside)
-            return err_set(e, ERR_INPUT, "%s has a record without a beginning",
-                           r->path);
+            return err_input(e, "%s has a record without a beginning", r->path);
         buf_add(out, h + HEADER, len);
         r->at += HEADER + len;
         if (h[6] == WHOLE || h[6] == LAST)
@@ -587,11 +586,10 @@ static int import_folder(struct import *import, struct err *e)
         }
     }
     if (found == 0)
-        return err_set(e, ERR_INPUT, "%s has no runs of W&B", import->path);
-    return failed == 0
-               ? 0
-               : err_set(e, ERR_INPUT, "%zu of %zu runs were not imported",
-                         failed, found);
+        return err_input(e, "%s has no runs of W&B", import->path);
+    return failed == 0 ? 0
+                       : err_input(e, "%zu of %zu runs were not imported",
+                                   failed, found);
 }
 
 int import_wandb(struct import *import, struct err *e)

@@ -101,9 +101,8 @@ static int unpack_files(FILE *in, const char *folder, struct buf *found,
 
         if (u->files++ > 0)
             buf_printf(found, "%s  %s\n", sum, last);
-        ret = name
-                  ? unpack_file(in, path, h.size, sum, e)
-                  : err_set(e, ERR_INPUT, "the path %s is not allowed", h.name);
+        ret = name ? unpack_file(in, path, h.size, sum, e)
+                   : err_input(e, "the path %s is not allowed", h.name);
         if (ret < 0)
             return -1;
         snprintf(last, TAR_NAME, "%s", name);
@@ -130,14 +129,13 @@ static int describe_difference(const char *found, const char *listed,
     const char *is = name_of(found, &n), *wanted = name_of(listed, &m);
 
     if (n == 0)
-        return err_set(e, ERR_INPUT, "%.*s of MANIFEST is missing", m, wanted);
+        return err_input(e, "%.*s of MANIFEST is missing", m, wanted);
     if (m == 0)
-        return err_set(e, ERR_INPUT, "%.*s is not in MANIFEST", n, is);
+        return err_input(e, "%.*s is not in MANIFEST", n, is);
     if (n == m && memcmp(is, wanted, (size_t)n) == 0)
-        return err_set(e, ERR_INPUT,
-                       "%.*s has another SHA-256 than MANIFEST says", n, is);
-    return err_set(e, ERR_INPUT, "%.*s is where MANIFEST has %.*s", n, is, m,
-                   wanted);
+        return err_input(e, "%.*s has another SHA-256 than MANIFEST says", n,
+                         is);
+    return err_input(e, "%.*s is where MANIFEST has %.*s", n, is, m, wanted);
 }
 
 static int compare_lines(const struct buf *found, const struct buf *listed,
@@ -179,7 +177,7 @@ int bundle_unpack(struct bundle_unpacked *u, const char *path,
         return -1;
     ret = unpack_files(in, folder, &found, last, u->head, u, e);
     if (ret == 0 && strcmp(last, BUNDLE_MANIFEST) != 0)
-        ret = err_set(e, ERR_INPUT, "its last file is not MANIFEST");
+        ret = err_input(e, "its last file is not MANIFEST");
     if (ret == 0)
         ret = compare_manifest(folder, &found, e);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
@@ -225,7 +223,7 @@ int bundle_check_signature(const char *file, const char *key,
     if (print)
         print[strcspn(print, " \n")] = '\0';
     if (ret == 0 && (!print || !strstr(of_text.s, print)))
-        ret = err_set(e, ERR_INPUT, "%s is by another key than %s", file, key);
+        ret = err_input(e, "%s is by another key than %s", file, key);
     return ret;
 }
 
@@ -300,8 +298,7 @@ int tar_write_head(FILE *fp, const char *name, int64_t size, struct err *e)
                        .version = { '0', '0' } };
 
     if (!put_name(&b, name))
-        return err_set(e, ERR_INPUT, "the name %s is too long for an archive",
-                       name);
+        return err_input(e, "the name %s is too long for an archive", name);
     put_size(b.size, size);
     snprintf(b.sum, sizeof b.sum, "%06o", sum_block(&b));
     b.sum[7] = ' ';
@@ -357,7 +354,7 @@ static bool is_zero(const struct block *b)
 int tar_ended(FILE *fp, struct err *e)
 {
     return ferror(fp) ? err_sys(e, "cannot read the archive")
-                      : err_set(e, ERR_INPUT, "the archive ends too early");
+                      : err_input(e, "the archive ends too early");
 }
 
 int tar_read_head(FILE *fp, struct tar_head *h, struct err *e)
@@ -371,14 +368,13 @@ int tar_read_head(FILE *fp, struct tar_head *h, struct err *e)
         return 0;
     if (memcmp(b.magic, "ustar", 5) != 0 ||
         get_octal(b.sum, sizeof b.sum) != (int64_t)sum_block(&b))
-        return err_set(e, ERR_INPUT, "not a tar archive, or a damaged one");
+        return err_input(e, "not a tar archive, or a damaged one");
     slash = b.prefix[0] ? "/" : "";
     snprintf(h->name, sizeof h->name, "%.*s%s%.*s", (int)sizeof b.prefix,
              b.prefix, slash, (int)sizeof b.name, b.name);
     h->size = get_size(b.size);
     if (h->size < 0 || (b.type != '0' && b.type != '\0'))
-        return err_set(e, ERR_INPUT, "%s in the archive is not a regular file",
-                       h->name);
+        return err_input(e, "%s in the archive is not a regular file", h->name);
     return 1;
 }
 

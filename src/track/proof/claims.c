@@ -93,17 +93,17 @@ static int parse_claim(struct parser *p, const struct form *form, struct err *e)
     struct claim *c;
 
     if (!end)
-        return err_set(e, ERR_INPUT, "%s:%ld: expected %s RUN | COLUMN %s%s",
-                       p->file, p->line, form->begin, form->middle, form->end);
+        return err_input(e, "%s:%ld: expected %s RUN | COLUMN %s%s", p->file,
+                         p->line, form->begin, form->middle, form->end);
     c = &APPEND(all->item, all->n, all->room);
     *c = (struct claim){ .value = value,
                          .len = (size_t)(end - value),
                          .line = p->line };
     if (!parse_query(c, query, middle))
-        return err_set(e, ERR_INPUT,
-                       "%s:%ld: expected a run and a column with a | between "
-                       "them, not '%.*s'",
-                       p->file, p->line, (int)(middle - query), query);
+        return err_input(e,
+                         "%s:%ld: expected a run and a column with a | between "
+                         "them, not '%.*s'",
+                         p->file, p->line, (int)(middle - query), query);
     for (; p->at < end; p->at++)
         p->line += *p->at == '\n';
     return 0;
@@ -225,9 +225,8 @@ int claims_format(struct buf *out, const char *format, double x, struct err *e)
         at += 1 + strspn(at + 1, "0123456789");
     }
     if (!*at || at[1] || !strchr("efgEG", *at) || precision > 17)
-        return err_set(e, ERR_USAGE,
-                       "expected a format such as .3f, .2e or .4g, not '%s'",
-                       format);
+        return err_usage(
+            e, "expected a format such as .3f, .2e or .4g, not '%s'", format);
     if (*format == '+' && x >= 0)
         buf_char(out, '+');
     if (*at == 'e')

@@ -83,9 +83,9 @@ static int find_table(const struct claims_check *k, struct claim *c, bool tex,
     while (n <= WORDS && (argv[n] = next_word(&at)))
         n++;
     if (n == 1 || n > WORDS || opt_find_word(commands, argv[1]) < 0) {
-        err_set(e, ERR_USAGE,
-                "a table is that of ls, compare, best or metrics, not of '%s'",
-                c->command);
+        err_usage(
+            e, "a table is that of ls, compare, best or metrics, not of '%s'",
+            c->command);
     } else {
         buf_char(&out, '\n');
         ret = program_call(k->gtrack, argv, &limits, &s, e);
@@ -110,8 +110,7 @@ static int format_value(struct buf *out, const struct claim *c,
     if (cell.type == TABLE_NONE)
         return err_set(e, ERR_MISSING, "%s has no %s", run->name, c->column);
     if (c->format && isnan(x))
-        return err_set(e, ERR_USAGE, "%s of %s is not a number", c->column,
-                       run->name);
+        return err_usage(e, "%s of %s is not a number", c->column, run->name);
     if (c->format)
         return claims_format(out, c->format, x, e);
     if (cell.type == TABLE_REAL) {
@@ -133,7 +132,7 @@ static int format_mean(struct buf *out, const struct claim *c, bool tex,
     const struct table_cell *x = runs->n > 1 ? table_cell(&t, 0, 1) : NULL;
 
     if (c->format)
-        ret = err_set(e, ERR_USAGE, "a mean has no format");
+        ret = err_usage(e, "a mean has no format");
     else if (!x || x->i < 2)
         ret =
             err_set(e, ERR_MISSING, "fewer than two runs have a %s", c->column);
@@ -185,7 +184,7 @@ static int find_value(struct claims_check *k, struct claim *c, bool tex,
     if (ret == 0)
         ret = columns_parse(&columns, c->column, &runs, e);
     if (ret == 0 && columns.n != 1)
-        ret = err_set(e, ERR_USAGE, "'%s' is not one column", c->column);
+        ret = err_usage(e, "'%s' is not one column", c->column);
     if (ret == 0)
         ret = c->mean
                   ? format_mean(&text, c, tex, &columns, &runs, e)
@@ -441,22 +440,21 @@ int claims_check_judge(const struct claims_check *k, struct buf *out,
     char text[NUM_TEXT], more[NUM_TEXT];
 
     if (bad > 0)
-        return err_set(e, ERR_INPUT, "%lld of %s %s not what the runs say%s",
-                       (long long)bad, num_count(text, values, "value"),
-                       bad == 1 ? "is" : "are",
-                       k->other > 0 && !k->fill ? "; --fill writes new values"
-                                                : "");
+        return err_input(
+            e, "%lld of %s %s not what the runs say%s", (long long)bad,
+            num_count(text, values, "value"), bad == 1 ? "is" : "are",
+            k->other > 0 && !k->fill ? "; --fill writes new values" : "");
     if (k->other_figures > 0)
-        return err_set(e, ERR_INPUT,
-                       "%lld of %s %s not what the runs say; 'gplot redo' "
-                       "draws a figure again",
-                       (long long)k->other_figures,
-                       num_count(text, k->figures, "figure"),
-                       k->other_figures == 1 ? "is" : "are");
+        return err_input(e,
+                         "%lld of %s %s not what the runs say; 'gplot redo' "
+                         "draws a figure again",
+                         (long long)k->other_figures,
+                         num_count(text, k->figures, "figure"),
+                         k->other_figures == 1 ? "is" : "are");
     if (k->missing > 0)
-        return err_set(e, ERR_INPUT, "%s that the report includes %s missing",
-                       num_count(text, k->missing, "file"),
-                       k->missing == 1 ? "is" : "are");
+        return err_input(e, "%s that the report includes %s missing",
+                         num_count(text, k->missing, "file"),
+                         k->missing == 1 ? "is" : "are");
     num_count(text, k->fill && k->other > 0 ? k->other : values, "value");
     if (k->fill && k->other > 0)
         buf_printf(out, "wrote %s", text);

@@ -218,16 +218,15 @@ static int check_url(const char *url, struct err *e)
     int ret = 0;
 
     if (!login_is_url(url))
-        ret = err_set(e, ERR_USAGE,
-                      "'%s' is not the URL of a server; https://... is "
-                      "expected",
-                      url);
+        ret = err_usage(e,
+                        "'%s' is not the URL of a server; https://... is "
+                        "expected",
+                        url);
     else if (cloud && strncmp(url, "http://", 7) == 0)
-        ret =
-            err_set(e, ERR_USAGE, "%s: a key is sent there only by https", url);
+        ret = err_usage(e, "%s: a key is sent there only by https", url);
     else if (cloud && strncmp(host, "api.", 4) != 0)
-        ret = err_set(e, ERR_USAGE,
-                      "%s is not the server; use https://api.wandb.ai", url);
+        ret =
+            err_usage(e, "%s is not the server; use https://api.wandb.ai", url);
     return ret;
 }
 
@@ -304,11 +303,11 @@ int login_wandb(struct login *l, const char *url, struct err *e)
     l->insecure = is_env_true("WANDB_INSECURE_DISABLE_SSL");
     ret = check_url(l->url, e);
     if (ret == 0 && of_folder && !l->password)
-        ret = err_set(e, ERR_USAGE,
-                      "wandb/settings of the current folder names the server "
-                      "%s, which gets no key of yours; if you trust it, use "
-                      "--url %s",
-                      l->url, l->url);
+        ret = err_usage(e,
+                        "wandb/settings of the current folder names the server "
+                        "%s, which gets no key of yours; if you trust it, use "
+                        "--url %s",
+                        l->url, l->url);
     if (ret == 0 && l->password)
         ret = check_key(l->password, e);
     if (ret < 0)
@@ -339,7 +338,7 @@ static int set_path(char **to, const char *name, struct err *e)
 
     xreplace(to, path);
     if (path && !path_exists(path))
-        return err_set(e, ERR_USAGE, "%s: %s does not exist", name, path);
+        return err_usage(e, "%s: %s does not exist", name, path);
     return 0;
 }
 
@@ -350,8 +349,7 @@ static int set_tls(struct login *l, struct err *e)
 
     l->insecure = is_env_true(insecure);
     if (l->insecure && str_env(server))
-        return err_set(e, ERR_USAGE, "%s and %s cannot both be set", insecure,
-                       server);
+        return err_usage(e, "%s and %s cannot both be set", insecure, server);
     return set_path(&l->ca, str_env(server) ? server : "REQUESTS_CA_BUNDLE",
                     e) ||
                    set_path(&l->cert, "MLFLOW_TRACKING_CLIENT_CERT_PATH", e)
@@ -365,14 +363,14 @@ int login_mlflow(struct login *l, const char *url, struct err *e)
     if (!url)
         url = str_env("MLFLOW_TRACKING_URI");
     if (!url)
-        return err_set(e, ERR_USAGE,
-                       "the URL of the server is missing; use --url or set "
-                       "MLFLOW_TRACKING_URI");
+        return err_usage(e,
+                         "the URL of the server is missing; use --url or set "
+                         "MLFLOW_TRACKING_URI");
     if (!login_is_url(url))
-        return err_set(e, ERR_USAGE,
-                       "'%s' is not the URL of a server; to write to a folder, "
-                       "use 'gtrack export --to mlflow'",
-                       url);
+        return err_usage(e,
+                         "'%s' is not the URL of a server; to write to a "
+                         "folder, use 'gtrack export --to mlflow'",
+                         url);
     xreplace(&l->url, url);
     trim_slashes(l->url);
     use_env(&l->token, "MLFLOW_TRACKING_TOKEN");

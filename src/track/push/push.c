@@ -79,10 +79,10 @@ struct http *push_open(const struct push_conf *c, const struct login *l,
 
     if ((l->password || l->token) && !c->plain_http &&
         login_is_exposed(l->url)) {
-        err_set(e, ERR_USAGE,
-                "%s: a key or password is sent only by https; --plain-http "
-                "sends it unencrypted",
-                l->url);
+        err_usage(e,
+                  "%s: a key or password is sent only by https; --plain-http "
+                  "sends it unencrypted",
+                  l->url);
         return NULL;
     }
     return http_open(&conf, e);

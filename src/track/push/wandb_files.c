@@ -70,10 +70,10 @@ static int read_file(struct content *c, const struct wandb_file *f,
     wandb_unmap(data, c->size);
     return c->size <= size_most
                ? 0
-               : err_set(e, ERR_INPUT,
-                         "%s has %s, but W&B accepts at most 5 GiB; push "
-                         "without --checkpoints",
-                         f->path, num_bytes(size, (double)c->size));
+               : err_input(e,
+                           "%s has %s, but W&B accepts at most 5 GiB; push "
+                           "without --checkpoints",
+                           f->path, num_bytes(size, (double)c->size));
 }
 
 /* Create the artifact; *done says whether the server has this version. */

@@ -97,14 +97,13 @@ static int parse_at(const char *inner, size_t *n, int64_t *step, struct err *e)
     bool good;
 
     if (!comma)
-        return err_set(e, ERR_USAGE,
-                       "at(%.*s) has no step; write at(METRIC, STEP)", (int)*n,
-                       inner);
+        return err_usage(e, "at(%.*s) has no step; write at(METRIC, STEP)",
+                         (int)*n, inner);
     text = unquote_key(comma + 1, *n - (size_t)(comma - inner) - 1);
     number = text + (strncmp(text, "step=", 5) == 0 ? 5 : 0);
     good = num_int(number, step);
     if (!good)
-        err_set(e, ERR_USAGE, "at() expects a step, not '%s'", text);
+        err_usage(e, "at() expects a step, not '%s'", text);
     free(text);
     *n = (size_t)(comma - inner);
     return good ? 0 : -1;
@@ -165,7 +164,7 @@ int columns_parse(struct columns *c, const char *text, const struct runs *runs,
 
         from += strspn(from, " ");
         if (from >= end)
-            return err_set(e, ERR_USAGE, "'%s' has an empty column", text);
+            return err_usage(e, "'%s' has an empty column", text);
         if (parse_column(c, from, (size_t)(end - from), runs, e) < 0)
             return -1;
         if (*end == '\0')
@@ -300,8 +299,8 @@ static int parse_sort(struct columns *c, bool down[MAX_COLUMNS],
         from += strspn(from, " ");
         one = xstrndup(from, (size_t)(end - from));
         if (c->n == MAX_COLUMNS)
-            return err_set(e, ERR_USAGE, "--sort accepts at most %d columns",
-                           MAX_COLUMNS);
+            return err_usage(e, "--sort accepts at most %d columns",
+                             MAX_COLUMNS);
         minus = *one == '-';
         down[c->n] = cut_word(one, " desc") || minus;
         cut_word(one, " asc");

@@ -336,7 +336,7 @@ static int copy_run(const struct run_info *r, const char *to_root,
 
     *copied = false;
     if (!store_is_id(r->id)) {
-        err_set(e, ERR_INPUT, "its id is not 32 hexadecimal digits");
+        err_input(e, "its id is not 32 hexadecimal digits");
         goto out;
     }
     if (store_make(to_root, e) < 0 ||
@@ -403,7 +403,6 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
     if (staging_flush(&batch, e) < 0 || save_sync_all(to_root, e) < 0)
         return -1;
     if (failed)
-        return err_set(e, ERR_INPUT, "%zu of %zu runs were not copied", failed,
-                       runs->n);
+        return err_input(e, "%zu of %zu runs were not copied", failed, runs->n);
     return 0;
 }

@@ -128,10 +128,10 @@ static int parse_since(const char *text, int64_t *ms, struct err *e)
     }
     if (clock_parse(text, ms))
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "--since expects a time such as 2h, 3d or 2026-11-21, "
-                   "not '%s'",
-                   text);
+    return err_usage(e,
+                     "--since expects a time such as 2h, 3d or 2026-11-21, "
+                     "not '%s'",
+                     text);
 }
 
 static int filter_runs(struct runs *runs, const char *where, struct err *e)
@@ -162,8 +162,8 @@ int track_select_one(struct runs *runs, const char *word, int flags,
                           flags | LOAD_ONE_NAMED | track_links(), e);
 
     if (ret == 0 && runs->n > 1)
-        ret = err_set(e, ERR_USAGE,
-                      "'%s' names %zu runs (%s, %s%s); only one is expected",
+        ret =
+            err_usage(e, "'%s' names %zu runs (%s, %s%s); only one is expected",
                       word, runs->n, runs->run[0].name, runs->run[1].name,
                       runs->n > 2 ? ", ..." : "");
     if (ret < 0)
@@ -301,11 +301,10 @@ int track_check_args(int argc, char **argv, int least, int most, struct err *e)
     const struct cmd *c = program_command();
 
     if (most >= 0 && argc > most)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[most]);
+        return err_usage(e, "unexpected argument '%s'", argv[most]);
     if (argc >= least)
         return 0;
-    return err_set(e, ERR_USAGE, "usage: gtrack %s [OPTION]... %s", c->name,
-                   c->args);
+    return err_usage(e, "usage: gtrack %s [OPTION]... %s", c->name, c->args);
 }
 
 struct pair *track_parse_pairs(struct arena *mem, const char *const *words,
@@ -317,7 +316,7 @@ struct pair *track_parse_pairs(struct arena *mem, const char *const *words,
         const char *equals = strchr(words[i], '=');
 
         if (!equals || equals == words[i]) {
-            err_set(e, ERR_USAGE, "expected KEY=VALUE, not '%s'", words[i]);
+            err_usage(e, "expected KEY=VALUE, not '%s'", words[i]);
             return NULL;
         }
         pair[i].key = arena_strndup(mem, words[i], (size_t)(equals - words[i]));
@@ -378,8 +377,7 @@ bool track_confirm(bool yes, const char *question, struct err *e)
     if (yes)
         return true;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        err_set(e, ERR_USAGE, "%s: use --yes to confirm without a terminal",
-                question);
+        err_usage(e, "%s: use --yes to confirm without a terminal", question);
         return false;
     }
     utf8_visible(&shown, question);
@@ -438,13 +436,13 @@ int run_facts_next_step(const struct run_info *r, int64_t *next, struct err *e)
     const int64_t last = run_info_last_step(r);
 
     if (r->unread)
-        return err_set(e, ERR_INPUT, "the last step of run %s is not known: %s",
-                       r->name, r->damage);
+        return err_input(e, "the last step of run %s is not known: %s", r->name,
+                         r->damage);
     if (last == INT64_MAX)
-        return err_set(e, ERR_USAGE,
-                       "run %s has a point at step %" PRId64
-                       ", and no step can follow it",
-                       r->name, last);
+        return err_usage(e,
+                         "run %s has a point at step %" PRId64
+                         ", and no step can follow it",
+                         r->name, last);
     *next = last + 1;
     return 0;
 }

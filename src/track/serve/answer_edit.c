@@ -15,14 +15,13 @@ static int edit_tags(const struct run_info *r, json_t *tags, struct err *e)
     json_t *value;
 
     if (!json_is_object(tags))
-        return err_set(e, ERR_USAGE, "tags expects an object");
+        return err_usage(e, "tags expects an object");
     json_object_foreach(tags, key, value)
     {
         if (!json_is_string(value) && !json_is_null(value))
-            return err_set(e, ERR_USAGE, "the tag %.80s expects a text", key);
+            return err_usage(e, "the tag %.80s expects a text", key);
         if (run_info_is_own_tag(key))
-            return err_set(e, ERR_USAGE, "the tag %.80s cannot be changed here",
-                           key);
+            return err_usage(e, "the tag %.80s cannot be changed here", key);
         if (edit_tag(r, key, json_string_value(value), e) < 0)
             return -1;
     }
@@ -35,7 +34,7 @@ static int edit_note(const struct run_info *r, json_t *note, struct err *e)
     const char *text = json_string_value(note);
 
     if (!text)
-        return err_set(e, ERR_USAGE, "note expects a text");
+        return err_usage(e, "note expects a text");
     return edit_tag(r, "mlflow.note.content", *text ? text : NULL, e);
 }
 
@@ -43,7 +42,7 @@ static int edit_archive(const struct run_info *r, json_t *archive,
                         struct err *e)
 {
     if (!json_is_boolean(archive))
-        return err_set(e, ERR_USAGE, "archive expects true or false");
+        return err_usage(e, "archive expects true or false");
     return json_is_true(archive) ? edit_delete(r, e) : edit_restore(r, e);
 }
 
@@ -58,7 +57,7 @@ static int edit_panels(struct site *s, struct query *q, json_t *panels,
     if (!l)
         return -1;
     if (!name || !*name || !text)
-        return err_set(e, ERR_USAGE, "panels expects a name and a text");
+        return err_usage(e, "panels expects a name and a text");
     return saved_panels_put(l->path, name, text, e);
 }
 
@@ -77,7 +76,7 @@ static int edit_run(struct site *s, struct query *q, json_t *change,
     const struct run_info *r;
 
     if (!id)
-        return err_set(e, ERR_USAGE, "id expects the id of a run");
+        return err_usage(e, "id expects the id of a run");
     r = site_run_of(s, q, id, e);
     if (!r)
         return -1;
@@ -97,13 +96,13 @@ int answer_edit(struct site *s, struct query *q, struct answer *a,
 
     if (!s->edit) {
         a->status = 403;
-        return err_set(e, ERR_USAGE,
-                       "the page can change nothing; start gtrack serve with "
-                       "--edit");
+        return err_usage(e,
+                         "the page can change nothing; start gtrack serve with "
+                         "--edit");
     }
     change = json_loads(q->body, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(change))
-        return err_set(e, ERR_USAGE, "the body of the request is no JSON");
+        return err_usage(e, "the body of the request is no JSON");
     return json_object_get(change, "panels")
                ? edit_panels(s, q, json_object_get(change, "panels"), e)
                : edit_run(s, q, change, e);

@@ -114,8 +114,8 @@ static int take_colour(struct figure_request *f, const struct query *q,
     if (strncmp(colour, "param:", 6) == 0)
         f->request.color_by = colour + 6;
     else
-        return err_set(e, ERR_USAGE,
-                       "colour expects run or param:NAME, not '%.40s'", colour);
+        return err_usage(e, "colour expects run or param:NAME, not '%.40s'",
+                         colour);
     buf_shell_option(&f->options, "--color-by", f->request.color_by);
     return 0;
 }
@@ -147,8 +147,8 @@ static int take_size(struct figure_request *f, const struct query *q,
                      e) < 0)
         return -1;
     if (width < LEAST || height < LEAST)
-        return err_set(e, ERR_USAGE, "a figure of %d by %d pixels is too small",
-                       width, height);
+        return err_usage(e, "a figure of %d by %d pixels is too small", width,
+                         height);
     f->figure.look.width = width * points;
     f->figure.look.height = height * points;
     f->figure.look.columns = columns ? columns : 1;
@@ -204,9 +204,9 @@ static int figure_request_open(struct figure_request *f, struct site *s,
     f->request.root = f->chosen.live->path;
     f->request.follow_links = f->chosen.live->flags & LOAD_LINKS;
     if (f->build.runs.n == 0)
-        return err_set(e, ERR_USAGE, "no run is selected");
+        return err_usage(e, "no run is selected");
     if (f->hist && !path_stays_below(f->hist))
-        return err_set(e, ERR_USAGE, "hist expects the name of a histogram");
+        return err_usage(e, "hist expects the name of a histogram");
     return take_options(f, s, q, e);
 }
 
@@ -239,10 +239,9 @@ static int figure_request_build(struct figure_request *f, struct err *e)
     if (k)
         return fig_curves_draw(b, k, e);
     if (f->kind)
-        return err_set(e, ERR_USAGE, "there is no kind of figure '%.40s'",
-                       f->kind);
+        return err_usage(e, "there is no kind of figure '%.40s'", f->kind);
     if (!f->metric)
-        return err_set(e, ERR_USAGE, "the URL has neither a kind nor a metric");
+        return err_usage(e, "the URL has neither a kind nor a metric");
     return curves_metrics(b, f->metric, e);
 }
 
@@ -351,7 +350,7 @@ int answer_download(struct site *s, struct query *q, struct answer *a,
     while (i < 3 && (!wanted || strcmp(wanted, formats[i].format) != 0))
         i++;
     if (i == 3)
-        return err_set(e, ERR_USAGE, "format expects svg, pdf or png");
+        return err_usage(e, "format expects svg, pdf or png");
     if (figure_request_open(&r, s, q, e) == 0)
         ret = draw(&r, formats[i].format, &a->body, e);
     if (ret == 0) {

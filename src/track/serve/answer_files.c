@@ -88,8 +88,8 @@ int answer_artifact(struct site *s, struct query *q, struct answer *a,
         return -1;
     if (!name || !path_stays_below(name)) {
         a->status = 403;
-        return err_set(e, ERR_USAGE,
-                       "path expects the path of an artifact below the run");
+        return err_usage(e,
+                         "path expects the path of an artifact below the run");
     }
     path = path_join(r->artifacts, name);
     a->fd = path_open_inside(path, run_info_inside(r), e);

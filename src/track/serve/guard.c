@@ -154,23 +154,23 @@ enum guard_verdict guard_check(const struct guard *g,
                                const struct guard_request *r, struct err *e)
 {
     if (r->hosts > 1 || !r->host || !is_ours(g, r->host)) {
-        err_set(e, ERR_USAGE,
-                "this server does not answer as %.80s; use 127.0.0.1, or "
-                "start it with --host",
-                r->host ? r->host : "a host without a name");
+        err_usage(e,
+                  "this server does not answer as %.80s; use 127.0.0.1, or "
+                  "start it with --host",
+                  r->host ? r->host : "a host without a name");
         return GUARD_REFUSE;
     }
     if (r->origin ? !is_own_page(r->origin, r->host) : r->changes) {
-        err_set(e, ERR_USAGE, "the request comes from another page");
+        err_usage(e, "the request comes from another page");
         return GUARD_REFUSE;
     }
     if (has_cookie(g, r->cookie))
         return GUARD_PASS;
     if (r->token && is_secret(g->token, r->token, strlen(r->token)))
         return GUARD_ENTER;
-    err_set(e, ERR_USAGE,
-            "open the URL with the token that gtrack serve printed when it "
-            "started; a session ends after a week");
+    err_usage(e,
+              "open the URL with the token that gtrack serve printed when it "
+              "started; a session ends after a week");
     return GUARD_REFUSE;
 }
 
@@ -193,14 +193,13 @@ int query_parse(struct query *q, const char *text, struct err *e)
         const size_t skip = k < n ? k + 1 : n;
 
         if (q->n == QUERY_MOST)
-            return err_set(e, ERR_USAGE, "the URL has more than %d parameters",
-                           QUERY_MOST);
+            return err_usage(e, "the URL has more than %d parameters",
+                             QUERY_MOST);
         q->key[q->n] = decode(&q->mem, text, k);
         q->value[q->n] = decode(&q->mem, text + skip, n - skip);
         if (!q->key[q->n] || !q->value[q->n])
-            return err_set(e, ERR_USAGE,
-                           "the URL has an escape that is wrong in '%.40s'",
-                           text);
+            return err_usage(
+                e, "the URL has an escape that is wrong in '%.40s'", text);
         q->n++;
         text += n + (text[n] == '&');
     }
@@ -232,10 +231,10 @@ int query_number(const struct query *q, const char *key, int most,
     if (!value)
         return 0;
     if (!num_int(value, &n) || n < 0 || n > most)
-        return err_set(e, ERR_USAGE,
-                       "%s expects a number from 0 to %d, not "
-                       "'%s'",
-                       key, most, value);
+        return err_usage(e,
+                         "%s expects a number from 0 to %d, not "
+                         "'%s'",
+                         key, most, value);
     *out = (int)n;
     return 0;
 }

@@ -436,8 +436,8 @@ static enum MHD_Result answer_request(struct http_server *h,
     if (verdict != GUARD_REFUSE)
         forget_stranger(h, stranger_of(h, c));
     if (!url)
-        err_set(&e, ERR_USAGE,
-                "open the URL with the token that gtrack serve printed when it "
+        err_usage(
+            &e, "open the URL with the token that gtrack serve printed when it "
                 "started");
     if (verdict == GUARD_REFUSE) {
         ret = refuse(h, c, MHD_HTTP_FORBIDDEN, e.text);

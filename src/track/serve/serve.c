@@ -105,13 +105,13 @@ static int listen_unix(const char *path, struct err *e)
     int fd, ret;
 
     if (strlen(path) >= sizeof a.sun_path || !*path)
-        return err_set(e, ERR_USAGE,
-                       "--listen unix:PATH expects a path of 1 to %zu bytes",
-                       sizeof a.sun_path - 1);
+        return err_usage(e,
+                         "--listen unix:PATH expects a path of 1 to %zu bytes",
+                         sizeof a.sun_path - 1);
     memcpy(a.sun_path, path, strlen(path) + 1);
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
         if (is_used(&a))
-            return err_set(e, ERR_USAGE, "another server listens on %s", path);
+            return err_usage(e, "another server listens on %s", path);
         unlink(path);
     }
     fd = open_socket(AF_UNIX, e);

@@ -6,7 +6,7 @@
 
 int serve_run(const struct serve_conf *conf UNUSED, struct err *e)
 {
-    return err_set(e, ERR_USAGE,
-                   "this gtrack was built without libmicrohttpd, which serve "
-                   "needs (Debian: libmicrohttpd-dev)");
+    return err_usage(e,
+                     "this gtrack was built without libmicrohttpd, which serve "
+                     "needs (Debian: libmicrohttpd-dev)");
 }

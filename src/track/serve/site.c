@@ -227,7 +227,7 @@ const struct run_info *site_run(struct site *s, const struct query *q,
     const char *id = query_get(q, key);
 
     if (!id) {
-        err_set(e, ERR_USAGE, "the URL has no %s", key);
+        err_usage(e, "the URL has no %s", key);
         return NULL;
     }
     return site_run_of(s, q, id, e);

@@ -445,7 +445,8 @@ static int check_owner(const struct checkpoint *c, const char *resumed,
     for (size_t i = all.n; i-- > 0 && !id;)
         checkpoint_text(path_listed(&all, i), "run_id", &id, ERR_IGNORED);
     if (all.n > 0 && (!resumed || (id && strcmp(id, resumed) != 0)))
-        ret = err_set(e, ERR_USAGE,
+        ret =
+            err_usage(e,
                       "%s has checkpoints of %s%s; use another folder, "
                       "continue from them with --resume %s, or move them away",
                       c->folder, id && *id ? "run " : "another run",

@@ -136,14 +136,14 @@ static int find_tensor(const struct tensors *file, const char *prefix,
         a = out;
     }
     if (!a)
-        ret = err_set(e, ERR_INPUT, "the checkpoint has no %s", name);
+        ret = err_input(e, "the checkpoint has no %s", name);
     else if (a->rank != t->rank || a->dim[0] != rows ||
              (t->rank > 1 && a->dim[1] != t->dim[1]))
-        ret = err_set(e, ERR_INPUT,
-                      "%s is %lld x %lld in the checkpoint, but %lld x %lld "
-                      "by the settings",
-                      name, (long long)a->dim[0], (long long)a->dim[1],
-                      (long long)t->dim[0], (long long)t->dim[1]);
+        ret = err_input(e,
+                        "%s is %lld x %lld in the checkpoint, but %lld x %lld "
+                        "by the settings",
+                        name, (long long)a->dim[0], (long long)a->dim[1],
+                        (long long)t->dim[0], (long long)t->dim[1]);
     else
         *out = *a;
     return ret;
@@ -335,10 +335,10 @@ int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
     if (ret == 0 && sum)
         ret = checkpoint_state_sum(folder, PART_MODEL, is, e);
     if (ret == 0 && sum && *sum && strcmp(sum, is) != 0)
-        ret = err_set(e, ERR_INPUT,
-                      "%s is not the model that training started from: the "
-                      "SHA-256 of its weights is %.12s, not %.12s",
-                      folder, is, sum);
+        ret = err_input(e,
+                        "%s is not the model that training started from: the "
+                        "SHA-256 of its weights is %.12s, not %.12s",
+                        folder, is, sum);
     if (ret == 0)
         ret = checkpoint_settings(&then, folder, e);
     if (ret == 0 && !eng->data.chat)

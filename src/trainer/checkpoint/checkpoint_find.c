@@ -74,10 +74,10 @@ int checkpoint_newest(const char *folder, int64_t last, char **path,
         return -1;
     }
     if (ret < 0 && any && last == INT64_MAX)
-        return err_set(e, ERR_INPUT,
-                       "all checkpoints in %s are damaged; move them away to "
-                       "begin anew",
-                       folder);
+        return err_input(e,
+                         "all checkpoints in %s are damaged; move them away to "
+                         "begin anew",
+                         folder);
     return 0;
 }
 
@@ -157,11 +157,11 @@ static int resume_own(struct run *run, const char *root, char **folder,
         tag = place_elsewhere(&runs.run[0]);
     if (ret == 0 && path_is_link(own) && path_leaves(own, run_folder(run)) &&
         (!tag || path_leaves(own, tag)))
-        ret = err_set(e, ERR_INPUT,
-                      "%s is a link that leaves the run; if you keep the "
-                      "checkpoints of run %s elsewhere, set its tag "
-                      "\"" PLACE_TAG "\" to that folder",
-                      own, run_name(run));
+        ret = err_input(e,
+                        "%s is a link that leaves the run; if you keep the "
+                        "checkpoints of run %s elsewhere, set its tag "
+                        "\"" PLACE_TAG "\" to that folder",
+                        own, run_name(run));
     else if (ret == 0 && tag && !path_is_link(own))
         run_tag(run, PLACE_TAG, OWN_FOLDER);
     else if (ret == 0 && tag && (real = realpath(own, NULL))) {
@@ -232,11 +232,11 @@ static int check_clock(const struct runs *runs, size_t i,
         return 0;
     while (i-- > 0)
         if (fits_settings(&runs->run[i], s))
-            return err_set(e, ERR_INPUT,
-                           "by the clock of this machine, run %s has not begun "
-                           "yet, so that it may not be the newest; name the "
-                           "run to resume, as in --resume %s",
-                           run->name, run->name);
+            return err_input(e,
+                             "by the clock of this machine, run %s has not "
+                             "begun yet, so that it may not be the newest; "
+                             "name the run to resume, as in --resume %s",
+                             run->name, run->name);
     return 0;
 }
 
@@ -301,8 +301,7 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
     if (!word || is_auto(word))
         return find_newest(s, word, path, e);
     if (!path_is_folder(word) && strchr(word, '.') && path_exists(word))
-        return err_set(e, ERR_INPUT, "%s is a file; a checkpoint is a folder",
-                       word);
+        return err_input(e, "%s is a file; a checkpoint is a folder", word);
     if (!path_is_folder(word))
         return find_by_run(s, word, path, e);
     if (!strchr(word, '/') && find_newest(s, word, path, e) < 0)

@@ -71,8 +71,8 @@ static void sum_state(const json_t *state, char out[SHA256_TEXT])
 
 static int damaged(const char *path, struct err *e)
 {
-    return err_set(e, ERR_INPUT,
-                   "%s is damaged: its SHA-256 is not the one recorded", path);
+    return err_input(e, "%s is damaged: its SHA-256 is not the one recorded",
+                     path);
 }
 
 /* ---- writing ---------------------------------------------------------- */
@@ -199,8 +199,7 @@ static json_t *read_state(const char *folder, struct err *e)
     if (ret == 0) {
         o = json_loadb(text.s, text.len, 0, NULL);
         if (json_integer_value(json_object_get(o, "format")) != 1)
-            ret = err_set(e, ERR_INPUT, "%s is not the state of a checkpoint",
-                          path);
+            ret = err_input(e, "%s is not the state of a checkpoint", path);
         else if (!is_whole(o))
             ret = damaged(path, e);
     }
@@ -263,10 +262,10 @@ static int check_hash(const json_t *o, const char *key, const char *now,
     const char *then = json_string_value(json_object_get(o, key));
 
     if (then && strcmp(then, now) != 0)
-        return err_set(e, ERR_INPUT,
-                       "%s is not what the checkpoint was made with: its "
-                       "SHA-256 is %.12s, not %.12s",
-                       what, now, then);
+        return err_input(e,
+                         "%s is not what the checkpoint was made with: its "
+                         "SHA-256 is %.12s, not %.12s",
+                         what, now, then);
     return 0;
 }
 
@@ -292,12 +291,12 @@ static int check_sources(const json_t *o, const struct engine *eng,
         /* with another batch, steps are not where they were */
         if (ret < 0 || sum != engine_sequences(eng) || llabs(is - was) <= 1)
             continue;
-        ret = err_set(e, ERR_INPUT,
-                      "training has read %lld sequences of %s, but by "
-                      "data.train it would be %lld; change shares from step "
-                      "%lld on, by from= and until=",
-                      (long long)was, name, (long long)is,
-                      (long long)eng->state.step);
+        ret = err_input(e,
+                        "training has read %lld sequences of %s, but by "
+                        "data.train it would be %lld; change shares from step "
+                        "%lld on, by from= and until=",
+                        (long long)was, name, (long long)is,
+                        (long long)eng->state.step);
     }
     json_decref(now);
     return ret;
@@ -542,7 +541,8 @@ int checkpoint_sums_check(const char *artifacts, const char *folder,
         add_line(&line, part == PART_MODEL ? now.model : now.optim, step,
                  checkpoint_parts[part]);
         if (find_sum(&text, step, part, then) && !strstr(text.s, line.s))
-            ret = err_set(e, ERR_INPUT,
+            ret =
+                err_input(e,
                           "%s is not a checkpoint that this run wrote: %s has "
                           "other sums of step %lld; to use it all the same, "
                           "name its folder instead of the run",

@@ -97,12 +97,12 @@ const struct convert_family *convert_family(const struct settings *s,
                        (is->mlp_bias ? MLP_BIAS : 0) |
                        (m->qk_norm ? QK_NORM : 0) | (m->nope_every ? NOPE : 0));
     if (!f)
-        err_set(e, ERR_USAGE,
-                "the model is neither like GPT-2 (layernorm, learned "
-                "positions, a plain MLP, a final norm) nor like Llama, Qwen2, "
-                "Qwen3 or SmolLM3 (rmsnorm, rope, swiglu or geglu, a final "
-                "norm, and the biases that one of them has), or it has "
-                "embed_norm, softcap, window, residual_scale or value_embed");
+        err_usage(e,
+                  "the model is neither like GPT-2 (layernorm, learned "
+                  "positions, a plain MLP, a final norm) nor like Llama, "
+                  "Qwen2, Qwen3 or SmolLM3 (rmsnorm, rope, swiglu or geglu, a "
+                  "final norm, and the biases that one of them has), or it has "
+                  "embed_norm, softcap, window, residual_scale or value_embed");
     return f;
 }
 

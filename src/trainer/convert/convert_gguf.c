@@ -201,9 +201,8 @@ static int add_gpt2(struct gguf_head *h, const struct tokenizer *t,
     AUTO(buf_clear) struct buf pair = BUF_INIT;
 
     if (!pre)
-        return err_set(e, ERR_INPUT,
-                       "llama.cpp has ignore_merges only with the "
-                       "pre-tokenizer of Llama 3");
+        return err_input(e, "llama.cpp has ignore_merges only with the "
+                            "pre-tokenizer of Llama 3");
     add_text_key(h, "tokenizer.ggml.model", "gpt2");
     add_text_key(h, "tokenizer.ggml.pre", pre);
     add_array_key(h, "tokenizer.ggml.merges", GGUF_STRING, t->n_merges);
@@ -276,18 +275,16 @@ static int add_llama(struct gguf_head *h, const struct tokenizer *t, int64_t n,
     int got = 0;
 
     if (t->unknown >= 0)
-        got = err_set(e, ERR_INPUT,
-                      "llama.cpp needs a tokenizer with byte_fallback");
+        got = err_input(e, "llama.cpp needs a tokenizer with byte_fallback");
     else if (t->whole || t->pretokenizer == PRETOKENIZE_SPACES)
         got =
-            err_set(e, ERR_INPUT,
-                    "llama.cpp has neither ignore_merges nor a Metaspace that "
-                    "divides text, as this tokenizer does");
+            err_input(e, "llama.cpp has neither ignore_merges nor a Metaspace "
+                         "that divides text, as this tokenizer does");
     else if (order_tokens(t, order) < 0 || count_all_pairs(t) != t->n_merges)
-        got = err_set(e, ERR_INPUT,
-                      "llama.cpp makes a token from any pair of tokens that it "
-                      "consists of, but this tokenizer has merges only for "
-                      "some of these pairs");
+        got =
+            err_input(e, "llama.cpp makes a token from any pair of tokens that "
+                         "it consists of, but this tokenizer has merges only "
+                         "for some of these pairs");
     if (got == 0) {
         add_text_key(h, "tokenizer.ggml.model", "llama");
         add_text_key(h, "tokenizer.ggml.pre", "default");
@@ -312,8 +309,7 @@ static int add_tokenizer(struct gguf_head *h, const struct engine_data *d,
     int got;
 
     if (t->kind == TOKENIZER_CHARS)
-        return err_set(e, ERR_INPUT,
-                       "llama.cpp does not read tokenizers of characters");
+        return err_input(e, "llama.cpp does not read tokenizers of characters");
     if (t->nfc)
         log_warn("llama.cpp does not normalize text to NFC, as this tokenizer "
                  "does");
@@ -593,16 +589,14 @@ int convert_check_gguf(const struct settings *s, struct err *e)
         return -1;
     if (strcmp(f->type, "gpt2") == 0 &&
         (!convert_has_biases(s) || m->mlp != MLP_GELU_TANH))
-        return err_set(e, ERR_USAGE,
-                       "llama.cpp's GPT-2 needs biases everywhere and "
-                       "gelu_tanh");
+        return err_usage(e, "llama.cpp's GPT-2 needs biases everywhere and "
+                            "gelu_tanh");
     if (strcmp(f->type, "gpt2") != 0 && m->mlp != MLP_SWIGLU)
-        return err_set(e, ERR_USAGE, "llama.cpp's Llama and Qwen need swiglu");
+        return err_usage(e, "llama.cpp's Llama and Qwen need swiglu");
     if (m->nope_every && m->nope_every != 4)
-        return err_set(e, ERR_USAGE,
-                       "llama.cpp's SmolLM3 needs model.nope_every = 4");
+        return err_usage(e, "llama.cpp's SmolLM3 needs model.nope_every = 4");
     if (strcmp(f->type, "qwen3") == 0 && s->is.qkv_bias)
-        return err_set(e, ERR_USAGE, "llama.cpp's Qwen3 has no biases");
+        return err_usage(e, "llama.cpp's Qwen3 has no biases");
     return 0;
 }
 
@@ -623,9 +617,8 @@ int convert_write_gguf(const struct engine *eng, const float *weights,
     if (convert_check_gguf(eng->set, e) < 0)
         return -1;
     if (!eng->data.tokenizer)
-        return err_set(e, ERR_USAGE,
-                       "GGUF needs a tokenizer; use --set "
-                       "data.tokenizer=PATH to name it");
+        return err_usage(e, "GGUF needs a tokenizer; use --set "
+                            "data.tokenizer=PATH to name it");
     w.type = h.type = f->type;
     add_model_keys(&h, eng->set, format);
     if (add_tokenizer(&h, &eng->data, eng->set->model.vocab, e) == 0 &&

@@ -143,18 +143,17 @@ static int open_index(struct hf_files *s, struct err *e)
 
     s->index = json_incref(json_object_get(o, "weight_map"));
     if (o && !json_is_object(s->index))
-        return err_set(e, ERR_INPUT,
-                       "%s/model.safetensors.index.json has no weight_map",
-                       s->folder);
+        return err_input(e, "%s/model.safetensors.index.json has no weight_map",
+                         s->folder);
     json_object_foreach(s->index, tensor, file)
     {
         const char *name = json_string_value(file);
 
         if (!name || strchr(name, '/'))
-            return err_set(e, ERR_INPUT,
-                           "%s/model.safetensors.index.json: the file of %s is "
-                           "not in this folder",
-                           s->folder, tensor);
+            return err_input(e,
+                             "%s/model.safetensors.index.json: the file of %s "
+                             "is not in this folder",
+                             s->folder, tensor);
         if (open_file(s, name, e) < 0)
             return -1;
     }
@@ -234,8 +233,8 @@ static int check_unused(const struct hf_files *s, bool tied, struct err *e)
         for (int k = 0; k < 3; k++)
             known |= str_ends(t->array->name, tables[k]);
         if (!known)
-            return err_set(e, ERR_INPUT, "%s: gtrain has no counterpart for %s",
-                           t->file, t->array->name);
+            return err_input(e, "%s: gtrain has no counterpart for %s", t->file,
+                             t->array->name);
     }
     return 0;
 }
@@ -278,9 +277,8 @@ static int read_slice(const struct tensors_array *a,
     AUTO_FREE float *data = NULL;
 
     if (!same_shape(a, slice))
-        return err_set(e, ERR_INPUT,
-                       "%s does not have the shape of the model in config.json",
-                       name);
+        return err_input(
+            e, "%s does not have the shape of the model in config.json", name);
     data = mem_alloc(n, sizeof *data, name, e);
     if (!data || tensors_array_floats(a, data, e) < 0)
         return -1;
@@ -294,8 +292,8 @@ static int read_tensor(void *arg, const struct convert_tensor *t, struct err *e)
     const struct tensors_array *a = t->param ? find_tensor(r, t->hf) : NULL;
 
     if (!a)
-        return err_set(e, ERR_INPUT, "%s: there is no tensor %s",
-                       r->files.folder, t->hf);
+        return err_input(e, "%s: there is no tensor %s", r->files.folder,
+                         t->hf);
     if (read_slice(a, &t->slice, t->hf, r->weights + t->param->at, e) < 0)
         return err_wrap(e, "%s", r->files.folder);
     return 0;
@@ -403,8 +401,9 @@ static int find_number(const json_t *o, const char *key, double otherwise,
         hf_config_has(o, key) ? json_number_value(value) : otherwise;
 
     num_shortest(text, x);
-    return x > 0 ? 0
-                 : err_set(e, ERR_INPUT,
+    return x > 0
+               ? 0
+               : err_input(e,
                            "config.json: the scaling of rotary angles needs a "
                            "number %s",
                            key);

@@ -197,10 +197,9 @@ int convert_describe_hf(const struct engine *eng,
     json_t *o;
 
     if (!f && *eng->set->model.rope_scaling)
-        return err_set(e, ERR_USAGE,
-                       "the class for models that are like none of "
-                       "transformers cannot scale rotary angles; unset "
-                       "model.rope_scaling");
+        return err_usage(e, "the class for models that are like none of "
+                            "transformers cannot scale rotary angles; unset "
+                            "model.rope_scaling");
     o = json_object();
     for (k = gpt2 ? gpt2_keys : f ? llama_keys : own_keys; k->theirs; k++)
         write_key(o, k, eng->set);
@@ -250,9 +249,9 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
     if (buf_read_file(&text, path, 1 << 26, e) == 0) {
         o = json_loadb(text.s, text.len, 0, &why);
         if (!o)
-            err_set(e, ERR_INPUT, "%s:%d: %s", path, why.line, why.text);
+            err_input(e, "%s:%d: %s", path, why.line, why.text);
         else if (!json_is_object(o))
-            err_set(e, ERR_INPUT, "%s is not a JSON object", path);
+            err_input(e, "%s is not a JSON object", path);
         if (!json_is_object(o)) {
             json_decref(o);
             o = NULL;
@@ -361,8 +360,8 @@ int hf_config_reject(struct err *e, const json_t *o, const char *key,
     AUTO_FREE char *value =
         json_dumps(json_object_get(o, key), JSON_ENCODE_ANY);
 
-    err_set(e, ERR_INPUT, "config.json: %s = %.60s: %s", key,
-            value ? value : "null", why);
+    err_input(e, "config.json: %s = %.60s: %s", key, value ? value : "null",
+              why);
     return -1;
 }
 
@@ -384,8 +383,7 @@ int hf_config_read(const json_t *o, const struct hf_key *k, struct buf *out,
                                 "the file has another value for it");
     if (!value || json_is_null(value)) {
         if (!k->otherwise)
-            return err_set(e, ERR_INPUT, "config.json: %s is missing",
-                           k->theirs);
+            return err_input(e, "config.json: %s is missing", k->theirs);
         if (*k->otherwise)
             buf_printf(out, "%s=%s\n", k->ours, k->otherwise);
         return 0;

@@ -55,9 +55,8 @@ static int read_param(void *arg, const struct convert_tensor *t, struct err *e)
     uint16_t half;
 
     if (fread(from, size, n, f->fp) != n)
-        return ferror(f->fp)
-                   ? err_sys(e, "cannot read %s", p->name)
-                   : err_set(e, ERR_INPUT, "the file ends before %s", p->name);
+        return ferror(f->fp) ? err_sys(e, "cannot read %s", p->name)
+                             : err_input(e, "the file ends before %s", p->name);
     for (size_t i = 0; i < n && f->version == BF16; i++) {
         memcpy(&half, from + size * i, size);
         to[i] = float_from_bf16(half);
@@ -132,9 +131,9 @@ static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)
     if (ferror(fp))
         err_sys(e, "cannot read %s", path);
     else
-        err_set(e, ERR_INPUT,
-                "%s is not an llm.c checkpoint of version 3 (fp32) or 5 (bf16)",
-                path);
+        err_input(
+            e, "%s is not an llm.c checkpoint of version 3 (fp32) or 5 (bf16)",
+            path);
     fclose(fp);
     return NULL;
 }
@@ -170,9 +169,8 @@ int convert_read_llmc(const struct engine *eng, float *weights,
     f.positions = (int64_t)head[2] * head[6];
     ret = eng->set->is.vocab_padded == head[7]
               ? walk_params(eng, read_param, &f, e)
-              : err_set(e, ERR_INPUT,
-                        "the vocabulary is padded to %d, not to %lld", head[7],
-                        (long long)eng->set->is.vocab_padded);
+              : err_input(e, "the vocabulary is padded to %d, not to %lld",
+                          head[7], (long long)eng->set->is.vocab_padded);
     fclose(f.fp);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
 }

@@ -53,10 +53,10 @@ int hardware_parse(const char **text, char name[32], struct hardware *h,
                number[1], number[2]) != 4 ||
         !num_real(number[0], &tflops) || !num_real(number[1], &gib) ||
         !num_int(number[2], &devices) || tflops <= 0 || devices < 1)
-        return err_set(e, ERR_USAGE,
-                       "plan.hardware expects name:tflops:GiB:devices, not "
-                       "'%s'",
-                       row);
+        return err_usage(e,
+                         "plan.hardware expects name:tflops:GiB:devices, not "
+                         "'%s'",
+                         row);
     *h = (struct hardware){ .name = name,
                             .tflops = { tflops, tflops, tflops },
                             .gib = gib,

@@ -59,10 +59,10 @@ static int check_names(const struct source_list *l, struct err *e)
     for (size_t i = 0; i < l->n; i++)
         for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
             if (strcmp(l->part[i].name, taken[k]) == 0)
-                return err_set(e, ERR_USAGE,
-                               "%s is the name of a metric; give the source "
-                               "another one",
-                               taken[k]);
+                return err_usage(e,
+                                 "%s is the name of a metric; give the source "
+                                 "another one",
+                                 taken[k]);
     return 0;
 }
 
@@ -73,10 +73,10 @@ static int check_val(const struct source_list *l, struct err *e)
         const struct source_part *p = &l->part[i];
 
         if (p->share || p->from.n > 0 || p->until.n > 0 || p->epochs)
-            return err_set(e, ERR_USAGE,
-                           "%s: each source is validated on by itself; write "
-                           "NAME:FILES",
-                           p->name);
+            return err_usage(e,
+                             "%s: each source is validated on by itself; write "
+                             "NAME:FILES",
+                             p->name);
     }
     return 0;
 }
@@ -89,9 +89,8 @@ static int check_exhausted(const struct source_list *l,
     for (size_t i = 0; i < l->n; i++)
         ends = ends || l->part[i].epochs > 0;
     return ends ? 0
-                : err_set(e, ERR_USAGE,
-                          "data.exhausted = stop requires a source with "
-                          "epochs=N");
+                : err_usage(e, "data.exhausted = stop requires a source with "
+                               "epochs=N");
 }
 
 static int open_sources(struct engine_data *d, const char *files,
@@ -177,12 +176,12 @@ static int open_teacher(struct engine_data *d, const struct settings *s,
     if (head[0] != s->model.vocab || head[1] < 1 ||
         head[1] > HEAD_TEACHER_MOST || *mixture_name(d->train, 0) ||
         f->n != ENGINE_TEACHER_HEADER + (tokens - 1) * (1 + head[1]))
-        return err_set(e, ERR_INPUT,
-                       "%s is not a whole file of 'gtrain eval --top-logits' "
-                       "for a vocabulary of %lld ids and the %lld tokens of "
-                       "data.train, without sources that have names",
-                       s->train.teacher, (long long)s->model.vocab,
-                       (long long)tokens);
+        return err_input(e,
+                         "%s is not a whole file of 'gtrain eval --top-logits' "
+                         "for a vocabulary of %lld ids and the %lld tokens of "
+                         "data.train, without sources that have names",
+                         s->train.teacher, (long long)s->model.vocab,
+                         (long long)tokens);
     sha256_init(&sum);
     if (shard_sample(f, &sum, e) < 0)
         return -1;
@@ -222,10 +221,10 @@ int engine_data_teach(const struct engine_data *d, int64_t first, int64_t n,
             return -1;
         for (int64_t k = i; k < i + some; k++)
             if (!is_row_of(t, words + k * row, x[k]))
-                return err_set(e, ERR_INPUT,
-                               "%s: the row of token %lld is damaged, or of "
-                               "another token than that of data.train",
-                               t->shard.path, (long long)(p.at + k - i));
+                return err_input(e,
+                                 "%s: the row of token %lld is damaged, or of "
+                                 "another token than that of data.train",
+                                 t->shard.path, (long long)(p.at + k - i));
         if (some < p.n) /* nothing follows the last token */
             words[(i + some) * row] = -1;
     }

@@ -62,7 +62,7 @@ static int add_key(void *arg, const char *key, const char *value,
     AUTO(buf_clear) struct buf text = BUF_INIT;
 
     if (i < 0) {
-        err_set(e, ERR_USAGE, "%s: a task has no %s", where, key);
+        err_usage(e, "%s: a task has no %s", where, key);
         return opt_nearest_word(keys, key + n, e);
     }
     if (!t || strncmp(t->name, key, n) != 0 || t->name[n]) {
@@ -112,7 +112,7 @@ static int add_tasks(struct tasks *all, const char *word, struct err *e)
         all->task[i].base = base;
     if (all->n > l.first)
         return 0;
-    err_set(e, ERR_USAGE, "there is no task %s%s", l.ini ? "in " : "", word);
+    err_usage(e, "there is no task %s%s", l.ini ? "in " : "", word);
     return l.ini ? -1 : opt_nearest_add(&l.known, e);
 }
 
@@ -159,11 +159,12 @@ static int complete_mean(const struct tasks *all, struct task *t, struct err *e)
     for (const struct task *part = all->task; part < t && !t->path; part++)
         if (task_has_part(t, part))
             t->path = part->path;
-    return t->path ? 0
-                   : err_set(e, ERR_USAGE,
-                             "the task %s is a mean, but no task %s/NAME with "
-                             "a baseline precedes it",
-                             t->name, t->name);
+    return t->path
+               ? 0
+               : err_usage(e,
+                           "the task %s is a mean, but no task %s/NAME with "
+                           "a baseline precedes it",
+                           t->name, t->name);
 }
 
 static int check_core(struct task *t, struct err *e)
@@ -173,15 +174,13 @@ static int check_core(struct task *t, struct err *e)
     t->core = baseline;
     if (t->core && (!num_real(baseline, &t->baseline) || t->baseline < 0 ||
                     t->baseline >= 1))
-        return err_set(e, ERR_USAGE,
-                       "%s.baseline expects 0%% or more, and less than 100%%, "
-                       "not '%s'",
-                       t->name, baseline);
+        return err_usage(
+            e, "%s.baseline expects 0%% or more, and less than 100%%, not '%s'",
+            t->name, baseline);
     for (int i = TASK_NORM; i < TASK_KEYS && t->core; i++)
         if (t->is[i])
-            return err_set(e, ERR_USAGE,
-                           "%s.%s is not for a task with a baseline", t->name,
-                           keys[i]);
+            return err_usage(e, "%s.%s is not for a task with a baseline",
+                             t->name, keys[i]);
     return 0;
 }
 
@@ -191,26 +190,25 @@ static int complete_task(struct tasks *all, struct task *t,
                          const struct task_conf *c, struct err *e)
 {
     if (!t->is[TASK_MEAN] && (!t->is[TASK_CONTEXT] || !t->is[TASK_LIST]))
-        return err_set(e, ERR_USAGE, "the task %s needs a context and choices",
-                       t->name);
+        return err_usage(e, "the task %s needs a context and choices", t->name);
     if (t->is[TASK_SHOTS] && (!num_int(t->is[TASK_SHOTS], &t->shots) ||
                               t->shots < 0 || t->shots > TASK_SHOTS_MOST))
-        return err_set(e, ERR_USAGE, "%s.shots expects 0 to %d, not '%s'",
-                       t->name, TASK_SHOTS_MOST, t->is[TASK_SHOTS]);
+        return err_usage(e, "%s.shots expects 0 to %d, not '%s'", t->name,
+                         TASK_SHOTS_MOST, t->is[TASK_SHOTS]);
     if (check_core(t, e) < 0)
         return -1;
     for (const struct task *other = all->task; other < t; other++)
         if (strcmp(other->name, t->name) == 0)
-            return err_set(e, ERR_USAGE, "there are two tasks %s", t->name);
+            return err_usage(e, "there are two tasks %s", t->name);
     t->shots = c->shots < 0 ? t->shots : c->shots;
     t->limit = c->limit;
     if (t->is[TASK_MEAN])
         return complete_mean(all, t, e);
     if (t->core && t->limit > 0 && t->limit <= t->shots)
-        return err_set(e, ERR_USAGE,
-                       "%s draws %lld shots from the questions that are asked; "
-                       "a limit of %lld is too low",
-                       t->name, (long long)t->shots, (long long)t->limit);
+        return err_usage(e,
+                         "%s draws %lld shots from the questions that are "
+                         "asked; a limit of %lld is too low",
+                         t->name, (long long)t->shots, (long long)t->limit);
     set_paths(t, c, &all->mem);
     if (!path_exists(t->path))
         return err_open(e, "cannot open %s", t->path);
@@ -257,7 +255,7 @@ struct reading {
 static void refuse(struct reading *r, const char *what, int n, const char *name)
 {
     if (!r->bad)
-        err_set(r->e, ERR_INPUT, "%s %.*s", what, n, name);
+        err_input(r->e, "%s %.*s", what, n, name);
     r->bad = true;
 }
 
@@ -594,7 +592,7 @@ static int read_question(struct task_question *q, const struct task *task,
 
     *q = (struct task_question){ 0 };
     if (!o)
-        return err_set(e, ERR_INPUT, "%s", why.text);
+        return err_input(e, "%s", why.text);
     count = list(&r, TASK_LIST, choices);
     for (int i = 0; i < count; i++)
         add_choice(&r, choices[i]);
@@ -657,7 +655,7 @@ int64_t task_each(const struct task *task, const char *path, int64_t limit,
 
     line = find_lines(task, text.s, &n);
     if (ret == 0 && n == 0)
-        ret = err_set(e, ERR_INPUT, "%s contains no questions", path);
+        ret = err_input(e, "%s contains no questions", path);
     n = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
     for (size_t i = 0; i < n && ret == 0; i++) {
         struct task_question q;

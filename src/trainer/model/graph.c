@@ -395,14 +395,14 @@ int quantize_weights(struct graph *g, int bits, struct err *e)
     size_t at = 0;
 
     if (!ops->quantize)
-        return err_set(e, ERR_USAGE,
-                       "device '%s' has no products of %d bits; use the CPU",
-                       g->dev->type->name, bits);
+        return err_usage(e,
+                         "device '%s' has no products of %d bits; use the CPU",
+                         g->dev->type->name, bits);
     if (g->fetch)
-        return err_set(e, ERR_USAGE,
-                       "weights that are divided among ranks cannot be stored "
-                       "in %d bits; use parallel.mode = ddp",
-                       bits);
+        return err_usage(e,
+                         "weights that are divided among ranks cannot be "
+                         "stored in %d bits; use parallel.mode = ddp",
+                         bits);
     for (int i = 0; i < g->n; i++)
         if (matrix_of(g, i))
             at = point_copy(matrix_of(g, i), bits, NULL, at);

@@ -101,7 +101,7 @@ struct tensors {
 
 static int bad_file(const struct tensors *t, const char *what, struct err *e)
 {
-    return err_set(e, ERR_INPUT, "%s: %s", t->path, what);
+    return err_input(e, "%s: %s", t->path, what);
 }
 
 static int read_array(struct tensors *t, const char *name, json_t *j,
@@ -117,26 +117,24 @@ static int read_array(struct tensors *t, const char *name, json_t *j,
     size_t elements = 1;
 
     if (!type || type_bytes(type) == 0)
-        return err_set(e, ERR_INPUT, "%s: %s has the unknown type '%s'",
-                       t->path, name, type ? type : "");
+        return err_input(e, "%s: %s has the unknown type '%s'", t->path, name,
+                         type ? type : "");
     if (!json_is_array(shape) || json_array_size(shape) > 4 || begin < 0 ||
         end < begin || (uint64_t)end > room)
-        return err_set(e, ERR_INPUT, "%s: %s lies outside the file", t->path,
-                       name);
+        return err_input(e, "%s: %s lies outside the file", t->path, name);
     a.type = type;
     a.rank = (int)json_array_size(shape);
     for (int i = 0; i < a.rank; i++) {
         a.dim[i] = json_integer_value(json_array_get(shape, (size_t)i));
         if (a.dim[i] < 0 ||
             __builtin_mul_overflow(elements, (size_t)a.dim[i], &elements))
-            return err_set(e, ERR_INPUT, "%s: %s has a shape that is not valid",
-                           t->path, name);
+            return err_input(e, "%s: %s has a shape that is not valid", t->path,
+                             name);
     }
     a.bytes = (size_t)(end - begin);
     if (elements > room || elements * type_bytes(type) != a.bytes)
-        return err_set(e, ERR_INPUT,
-                       "%s: the size of %s does not match its shape", t->path,
-                       name);
+        return err_input(e, "%s: the size of %s does not match its shape",
+                         t->path, name);
     a.data = t->map + from + begin;
     APPEND(t->array, t->n, t->room) = a;
     return 0;
@@ -168,18 +166,17 @@ static int check_layout(const struct tensors *t, size_t from, struct err *e)
         const unsigned char *data = order[i]->data;
 
         if (data < at)
-            ret = err_set(e, ERR_INPUT, "%s: %s and %s overlap", t->path,
-                          order[i - 1]->name, order[i]->name);
+            ret = err_input(e, "%s: %s and %s overlap", t->path,
+                            order[i - 1]->name, order[i]->name);
         else if (data > at)
-            ret = err_set(e, ERR_INPUT,
-                          "%s: %zu bytes before %s belong to no tensor",
-                          t->path, (size_t)(data - at), order[i]->name);
+            ret = err_input(e, "%s: %zu bytes before %s belong to no tensor",
+                            t->path, (size_t)(data - at), order[i]->name);
         at = data + order[i]->bytes;
     }
     if (ret == 0 && at != t->map + t->size)
-        ret = err_set(e, ERR_INPUT,
-                      "%s: %zu bytes after the last tensor belong to no tensor",
-                      t->path, (size_t)(t->map + t->size - at));
+        ret = err_input(
+            e, "%s: %zu bytes after the last tensor belong to no tensor",
+            t->path, (size_t)(t->map + t->size - at));
     return ret;
 }
 
@@ -278,9 +275,8 @@ int tensors_array_floats(const struct tensors_array *a, float *out,
         return 0;
     }
     if (type_bytes(a->type) != 2 || strcmp(a->type, "I16") == 0)
-        return err_set(e, ERR_INPUT,
-                       "%s has the type %s; expected F32, BF16 or F16", a->name,
-                       a->type);
+        return err_input(e, "%s has the type %s; expected F32, BF16 or F16",
+                         a->name, a->type);
     for (int64_t i = 0; i < n; i++) {
         uint16_t half;
 

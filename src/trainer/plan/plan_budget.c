@@ -181,10 +181,8 @@ static int parse_hours(double *hours, const char *text, struct err *e)
     if ((strcmp(text + n, "gpuh") == 0 || strcmp(text + n, "h") == 0) &&
         num_real(number, hours) && *hours > 0)
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "--budget expects hours, as in 6.4gpuh, "
-                   "not '%s'",
-                   text);
+    return err_usage(e, "--budget expects hours, as in 6.4gpuh, not '%s'",
+                     text);
 }
 
 static int begin_budget(struct budget *b, double hours,
@@ -203,9 +201,8 @@ static int begin_budget(struct budget *b, double hours,
     } else if (hardware_measure(&h, s))
         tflops = hardware_tflops(&h, s);
     if (tflops <= 0)
-        return err_set(e, ERR_USAGE,
-                       "the peak rate of the device is not known; set "
-                       "plan.peak_tflops");
+        return err_usage(e, "the peak rate of the device is not known; set "
+                            "plan.peak_tflops");
     b->flops = hours * 3600 * tflops * 1e12 * part;
     if (scaling_fit(&b->law, s->run.root, &why) < 0) {
         log_warn("%s; the losses follow a published law (arXiv:2404.10102) for "

@@ -64,11 +64,11 @@ int plan_device_find(struct plan_device *d, const char *name, struct err *e)
             "b200, l40s, a10g or rtx4090, not '%s'",
             name);
     if (found->capability < GPU_CAPABILITY)
-        return err_set(e, ERR_USAGE,
-                       "--device %s: gtrain needs compute capability 8.0, and "
-                       "a %s has %d.%d",
-                       name, found->name, found->capability / 10,
-                       found->capability % 10);
+        return err_usage(e,
+                         "--device %s: gtrain needs compute capability 8.0, "
+                         "and a %s has %d.%d",
+                         name, found->name, found->capability / 10,
+                         found->capability % 10);
     d->gpu = hardware_of(found);
     return 0;
 }
@@ -80,10 +80,10 @@ int plan_device_network(struct plan_device *d, const char *rate, struct err *e)
     const double unit = *end == 'G' ? 1e9 : *end == 'M' ? 1e6 : 0;
 
     if (!(n > 0) || !isfinite(n) || unit == 0 || strcmp(end + 1, "b") != 0)
-        return err_set(e, ERR_USAGE,
-                       "--network expects bits per second for each GPU, such "
-                       "as 400Gb, not '%s'",
-                       rate);
+        return err_usage(e,
+                         "--network expects bits per second for each GPU, such "
+                         "as 400Gb, not '%s'",
+                         rate);
     d->network = n * unit / 8;
     return 0;
 }
@@ -101,10 +101,10 @@ int plan_device_threads(struct plan_device *d, const char *list, struct err *e)
             return 0;
         at = end + 1;
     }
-    return err_set(e, ERR_USAGE,
-                   "--threads expects up to %d numbers, such as 1,2,4, not "
-                   "'%s'",
-                   PLAN_CPU_COUNTS, list);
+    return err_usage(e,
+                     "--threads expects up to %d numbers, such as 1,2,4, not "
+                     "'%s'",
+                     PLAN_CPU_COUNTS, list);
 }
 
 /* ---- the rates of a CPU ------------------------------------------------- */

@@ -429,9 +429,9 @@ static const struct coll_type *choose_type(const struct launch *l,
 #endif
         break;
     }
-    err_set(e, ERR_USAGE,
-            "started by mpirun, but built without MPI; use gtrain --ranks, "
-            "torchrun or srun");
+    err_usage(e,
+              "started by mpirun, but built without MPI; use gtrain --ranks, "
+              "torchrun or srun");
     return NULL;
 }
 

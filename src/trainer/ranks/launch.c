@@ -37,11 +37,10 @@ static int env_int(const char *name, int low, int high, int *out, struct err *e)
     int64_t n;
 
     if (!value)
-        return err_set(e, ERR_USAGE, "the launcher did not set %s", name);
+        return err_usage(e, "the launcher did not set %s", name);
     if (!num_int(value, &n) || n < low || n > high)
-        return err_set(e, ERR_USAGE,
-                       "%s expects a number from %d to %d, not '%s'", name, low,
-                       high, value);
+        return err_usage(e, "%s expects a number from %d to %d, not '%s'", name,
+                         low, high, value);
     *out = (int)n;
     return 0;
 }
@@ -63,16 +62,14 @@ static int read_secret_file(const char *path, struct buf *out, struct err *e)
     if (stat(path, &st) < 0)
         return err_open(e, "GTRAIN_TOKEN_FILE: cannot open %s", path);
     if (st.st_mode & (S_IRWXG | S_IRWXO))
-        return err_set(e, ERR_USAGE,
-                       "GTRAIN_TOKEN_FILE: others may read %s; make its mode "
-                       "0600",
-                       path);
+        return err_usage(e,
+                         "GTRAIN_TOKEN_FILE: others may read %s; make its mode "
+                         "0600",
+                         path);
     if (buf_read_file(out, path, 1 << 12, e) < 0)
         return err_wrap(e, "GTRAIN_TOKEN_FILE");
     buf_trim(out, strcspn(out->s, "\n"));
-    return out->len
-               ? 0
-               : err_set(e, ERR_USAGE, "GTRAIN_TOKEN_FILE: %s is empty", path);
+    return out->len ? 0 : err_usage(e, "GTRAIN_TOKEN_FILE: %s is empty", path);
 }
 
 /* Ranks of one machine share the files of the user, and so a secret. */
@@ -150,7 +147,7 @@ static int detect_torchrun(struct launch *l, struct err *e)
         return 0;
     }
     if (!str_env("MASTER_ADDR"))
-        return err_set(e, ERR_USAGE, "RANK is set, but MASTER_ADDR is not");
+        return err_usage(e, "RANK is set, but MASTER_ADDR is not");
     snprintf(l->host, sizeof l->host, "%s", str_env("MASTER_ADDR"));
     if (env_int("MASTER_PORT", 1, 65535, &l->port, e) < 0)
         return -1;
@@ -176,8 +173,7 @@ int launch_first_host(char *out, size_t size, const char *list, struct err *e)
         number = strcspn(list + name + 1, "-,]");
         rest = strcspn(list + name + 1, "]");
         if (number == 0 || list[name + 1 + rest] != ']')
-            return err_set(e, ERR_USAGE, "cannot parse the node list '%s'",
-                           list);
+            return err_usage(e, "cannot parse the node list '%s'", list);
         rest += 2;
     }
     n = snprintf(out, size, "%.*s%.*s%.*s", (int)name, list, (int)number,
@@ -185,7 +181,7 @@ int launch_first_host(char *out, size_t size, const char *list, struct err *e)
                  rest ? (int)strcspn(list + name + rest, ",") : 0,
                  list + name + rest);
     if (n <= 0 || (size_t)n >= size)
-        return err_set(e, ERR_USAGE, "cannot parse the node list '%s'", list);
+        return err_usage(e, "cannot parse the node list '%s'", list);
     return 0;
 }
 

@@ -86,7 +86,7 @@ static int read_rows(struct bisect_rows *t, struct err *e)
         row.hash = strsep(&line, "\t");
         row.size = line;
         if (!row.size || !num_int(step, &row.step))
-            return err_set(e, ERR_INPUT, "gtrain replay printed '%s'", step);
+            return err_input(e, "gtrain replay printed '%s'", step);
         APPEND(t->row, t->n, t->room) = row;
     }
     return 0;

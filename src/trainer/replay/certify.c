@@ -76,9 +76,9 @@ int certify_open(struct certify *c, struct engine *eng,
                            .begins = certify_begins(run, step, NULL) };
     step_open(&c->step, eng);
     if (eng->set->train.max_time > 0)
-        return err_set(e, ERR_INPUT,
-                       "train.max_time makes the learning rate depend on the "
-                       "clock");
+        return err_input(e,
+                         "train.max_time makes the learning rate depend on the "
+                         "clock");
     if (certify_record(c, e) < 0)
         return -1;
     for (int i = 0; i < CERTIFY_NUMBERS; i++)

@@ -27,12 +27,11 @@ static int check_data(const struct certify *c, const char *key,
     if (then && strcmp(then, now) != 0) {
         for (size_t k = 0; k < n && !missing; k++)
             missing = lock_missing(mixture_loader(data, k));
-        ret = missing
-                  ? err_set(e, ERR_INPUT, "the data lack the shard %s", missing)
-                  : err_set(e, ERR_INPUT,
-                            "%s is not what the run had: its SHA-256 is "
-                            "%.12s, not %.12s",
-                            key, now, then);
+        ret = missing ? err_input(e, "the data lack the shard %s", missing)
+                      : err_input(e,
+                                  "%s is not what the run had: its SHA-256 is "
+                                  "%.12s, not %.12s",
+                                  key, now, then);
     }
     return ret;
 }
@@ -92,16 +91,16 @@ static int check_derived(const struct certify *c, struct err *e)
         int64_t n;
 
         if (then && (!num_int(then, &n) || n != row[i].now))
-            return err_set(e, ERR_INPUT,
-                           "the parameter %s is %.40s, but the settings give "
-                           "%" PRId64,
-                           row[i].key, then, row[i].now);
+            return err_input(e,
+                             "the parameter %s is %.40s, but the settings give "
+                             "%" PRId64,
+                             row[i].key, then, row[i].now);
     }
     if (teacher && strcmp(teacher, c->engine->data.teacher.sum) != 0)
-        return err_set(e, ERR_INPUT, "train.teacher is not that of the run");
+        return err_input(e, "train.teacher is not that of the run");
     return !tokenizer || !hash || strcmp(hash, tokenizer_hash(tokenizer)) == 0
                ? 0
-               : err_set(e, ERR_INPUT, "the tokenizer is not that of the run");
+               : err_input(e, "the tokenizer is not that of the run");
 }
 
 int certify_record(struct certify *c, struct err *e)
@@ -192,18 +191,18 @@ int certify_points(const struct certify *c, struct err *e)
         while (loss->step[i] > due.step && due.may_lack)
             due = next_due(run, due.step, end);
         if (loss->step[i] < due.step || loss->step[i] > end)
-            return err_set(e, ERR_INPUT,
-                           "%s has a loss of step %" PRId64
-                           ", which is none of its steps",
-                           run->name, loss->step[i]);
+            return err_input(e,
+                             "%s has a loss of step %" PRId64
+                             ", which is none of its steps",
+                             run->name, loss->step[i]);
         if (loss->step[i] > due.step)
-            return err_set(e, ERR_INPUT, "%s has no loss of step %" PRId64,
-                           run->name, due.step);
+            return err_input(e, "%s has no loss of step %" PRId64, run->name,
+                             due.step);
     }
     if (is_whole && due.step <= end)
-        return err_set(e, ERR_INPUT,
-                       "%s has no loss of step %" PRId64
-                       ", but trained until step %" PRId64,
-                       run->name, due.step, end);
+        return err_input(e,
+                         "%s has no loss of step %" PRId64
+                         ", but trained until step %" PRId64,
+                         run->name, due.step, end);
     return 0;
 }

@@ -49,10 +49,10 @@ static int compare_param(const struct settings *s, const struct setting *row,
     secret_mask_named(&text, row->key, value.s);
     if (shown && strlen(shown) < VALUE_WHOLE && utf8_valid(text.s) &&
         strcmp(shown, text.s) != 0)
-        ret = err_set(e, ERR_INPUT,
-                      "the parameter %s of %s is %.100s, but its config.ini "
-                      "has %.100s",
-                      row->key, run->name, shown, text.s);
+        ret = err_input(e,
+                        "the parameter %s of %s is %.100s, but its config.ini "
+                        "has %.100s",
+                        row->key, run->name, shown, text.s);
     return ret;
 }
 
@@ -180,8 +180,7 @@ int recorded_run_use(const struct recorded_run *r, const struct run_info *run,
     int ret;
 
     if (n < 1 || n > 1024)
-        return err_set(e, ERR_USAGE, "--ranks expects 1 to 1024, not %" PRId64,
-                       n);
+        return err_usage(e, "--ranks expects 1 to 1024, not %" PRId64, n);
     if (n > 1 && !getenv("GTRAIN_SIZE"))
         return local_ranks_run(program_words(), (int)n, e);
     sig_watch();

@@ -98,10 +98,10 @@ static int refuse_sweep(void *arg, const char *key, const char *value UNUSED,
 
     if (strncmp(key, "sweep.", 6) == 0 || strncmp(key, "grid.", 5) == 0 ||
         strncmp(key, "random.", 7) == 0)
-        return err_set(e, ERR_USAGE,
-                       "%s: %s describes a sweep; 'gtrain plan %s' lists its "
-                       "cells",
-                       where, path, path);
+        return err_usage(e,
+                         "%s: %s describes a sweep; 'gtrain plan %s' lists its "
+                         "cells",
+                         where, path, path);
     return 0;
 }
 

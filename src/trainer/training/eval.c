@@ -125,9 +125,8 @@ int eval_loss(struct engine *eng, struct eval_result *r, struct err *e)
         for (int i = 0; i < SUMS; i++)
             sum[i] += of[k][i];
     if (sum[SUM_TOKENS] == 0.0)
-        return err_set(e, ERR_INPUT,
-                       "%s has no id but data.ignore = %lld to predict",
-                       eng->set->data.val, (long long)eng->set->data.ignore);
+        return err_input(e, "%s has no id but data.ignore = %lld to predict",
+                         eng->set->data.val, (long long)eng->set->data.ignore);
     *r = (struct eval_result){
         .loss = sum[SUM_LOSS] / sum[SUM_TOKENS],
         .tokens = (int64_t)sum[SUM_TOKENS],

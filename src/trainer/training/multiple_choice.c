@@ -96,8 +96,7 @@ static int add_shot(void *arg, const struct task_question *from,
 
 static int refuse_few(size_t count, struct err *e)
 {
-    return err_set(e, ERR_INPUT, "there are too few questions for %zu shots",
-                   count);
+    return err_input(e, "there are too few questions for %zu shots", count);
 }
 
 /* Append the text before the question of a line. */
@@ -303,8 +302,7 @@ static int agree_questions(struct questions *q, int64_t bytes, bool *unread,
         return -1;
     *unread = bytes < 0 || most != -least;
     if (bytes >= 0 && *unread)
-        err_set(e, ERR_INPUT, "another rank does not read the same %s",
-                q->task->path);
+        err_input(e, "another rank does not read the same %s", q->task->path);
     return *unread ? -1 : 0;
 }
 
@@ -598,8 +596,7 @@ int multiple_choice_eval(struct engine *eng, const struct tasks *all, size_t i,
     }
     *r = (struct multiple_choice_result){ .seconds = clock_mono() };
     if (!eng->data.tokenizer)
-        return err_set(e, ERR_USAGE,
-                       "questions need a tokenizer; set data.tokenizer");
+        return err_usage(e, "questions need a tokenizer; set data.tokenizer");
     sha256_init(&q.asked);
     ret = agree_questions(&q, read_questions(&q, e), &r->unread, e);
     for (size_t k = 0; k < q.n; k++)

@@ -190,7 +190,7 @@ int parquet_file_open(struct parquet_file **out, const char *path,
     ret = download_is_url(path) ? open_url(f, http, first, e)
                                 : open_map(f, first, e);
     if (ret == 0 && (f->size < 12 || memcmp(first, "PAR", 3) != 0))
-        ret = err_set(e, ERR_INPUT, "%s: this is not a Parquet file", path);
+        ret = err_input(e, "%s: this is not a Parquet file", path);
     if (ret == 0)
         *out = f;
     else
@@ -372,10 +372,10 @@ static int read_values(struct parquet *p, const struct page *g,
         good = parquet_delta_bytes(at, end, PAGE_MAX, out, n, &p->joined);
         break;
     default:
-        return err_set(e, ERR_INPUT,
-                       "values in encoding %lld are not supported; gdata(1) "
-                       "shows how to convert the file in a pipe",
-                       (long long)g->encoding);
+        return err_input(e,
+                         "values in encoding %lld are not supported; gdata(1) "
+                         "shows how to convert the file in a pipe",
+                         (long long)g->encoding);
     }
     return good ? 0 : parquet_damaged(e, "invalid values in a page");
 }

@@ -14,7 +14,7 @@ enum { OPTIONAL = 1, LIST = 3, DEPTH_MOST = 64 };
 
 int parquet_damaged(struct err *e, const char *what)
 {
-    return err_set(e, ERR_INPUT, "damaged Parquet file: %s", what);
+    return err_input(e, "damaged Parquet file: %s", what);
 }
 
 /* Field numbers are those in parquet.thrift of the Apache Parquet format. */
@@ -131,12 +131,11 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
         if (strcmp(c->all[i].name, c->name) != 0)
             continue;
         if (c->leaf >= 0)
-            return err_set(e, ERR_INPUT, "two columns are named \"%s\"",
-                           c->name);
+            return err_input(e, "two columns are named \"%s\"", c->name);
         c->leaf = (int)i;
     }
     if (c->leaf < 0 && c->name)
-        return err_set(e, ERR_INPUT, "there is no column \"%s\"", c->name);
+        return err_input(e, "there is no column \"%s\"", c->name);
     return 0;
 }
 
@@ -222,7 +221,7 @@ static int read_footer(struct parquet_column *c, const uint8_t *at, size_t n,
         }
     }
     if (c->encrypted)
-        return err_set(e, ERR_INPUT, "the column \"%s\" is encrypted", c->name);
+        return err_input(e, "the column \"%s\" is encrypted", c->name);
     return t.bad || c->n_all == 0 ? parquet_damaged(e, "invalid footer") : 0;
 }
 
@@ -234,11 +233,10 @@ int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
 
     tail = file + size - 8;
     if (memcmp(tail + 4, "PARE", 4) == 0)
-        return err_set(e, ERR_INPUT, "the Parquet file is encrypted");
+        return err_input(e, "the Parquet file is encrypted");
     if (memcmp(tail + 4, "PAR1", 4) != 0)
-        return err_set(e, ERR_INPUT,
-                       "the Parquet footer is missing; was the download "
-                       "interrupted?");
+        return err_input(e, "the Parquet footer is missing; was the download "
+                            "interrupted?");
     memcpy(&n, tail, sizeof n);
     if (n > size - 8)
         return parquet_damaged(e, "invalid size of the footer");
@@ -635,11 +633,11 @@ int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
         good = use_library(codec == BROTLI, in, n, out, size, e);
         break;
     default:
-        return err_set(e, ERR_INPUT,
-                       "pages compressed by %s are not supported; gdata(1) "
-                       "shows how to convert the file in a pipe",
-                       codec > 0 && codec < CODECS ? codecs[codec]
-                                                   : "an unknown codec");
+        return err_input(e,
+                         "pages compressed by %s are not supported; gdata(1) "
+                         "shows how to convert the file in a pipe",
+                         codec > 0 && codec < CODECS ? codecs[codec]
+                                                     : "an unknown codec");
     }
     return good > 0   ? 0
            : good < 0 ? -1

@@ -67,8 +67,8 @@ static char *hub_url(const char *name, struct err *e)
     (void)sscanf(set, "datasets/%*[^/@]/%*[^/@]%n@%*[^/]%n", &len, &end);
     path = set + (end > 0 ? end : len);
     if (len == 0 || path[0] != '/' || path[1] == '\0') {
-        err_set(e, ERR_USAGE,
-                "%s: expected hf://datasets/OWNER/NAME[@REVISION]/PATH", name);
+        err_usage(e, "%s: expected hf://datasets/OWNER/NAME[@REVISION]/PATH",
+                  name);
         return NULL;
     }
     hub = hub && *hub ? hub : "https://huggingface.co";

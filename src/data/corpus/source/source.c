@@ -336,8 +336,7 @@ static ssize_t read_inflated(struct source *s, uint8_t *buf, size_t n,
             s->damage = "it ends early; was the download interrupted?";
     }
     if (s->damage && to == buf)
-        return err_set(e, ERR_INPUT, "damaged %s data: %s", s->type->name,
-                       s->damage);
+        return err_input(e, "damaged %s data: %s", s->type->name, s->damage);
     return to - buf;
 }
 
@@ -369,7 +368,7 @@ int source_skip(struct source *s, int64_t n, struct err *e)
         if (got < 0)
             return -1;
         if (got == 0)
-            return err_set(e, ERR_INPUT, "the file is shorter than before");
+            return err_input(e, "the file is shorter than before");
         n -= got;
     }
     return 0;

@@ -47,9 +47,9 @@ int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
     const size_t got = ZSTD_decompress(out, size, in, n);
 
     if (ZSTD_isError(got) || got != size)
-        return err_set(e, ERR_INPUT, "damaged zstd data: %s",
-                       ZSTD_isError(got) ? ZSTD_getErrorName(got)
-                                         : "unexpected size");
+        return err_input(e, "damaged zstd data: %s",
+                         ZSTD_isError(got) ? ZSTD_getErrorName(got)
+                                           : "unexpected size");
     return 0;
 }
 

@@ -6,18 +6,16 @@
 
 static void *none_open(struct err *e)
 {
-    err_set(e, ERR_INPUT,
-            "this is Zstandard data, but gdata was built without libzstd; pipe "
-            "it through 'zstd -dc'");
+    err_input(e, "this is Zstandard data, but gdata was built without libzstd; "
+                 "pipe it through 'zstd -dc'");
     return NULL;
 }
 
 int zstd_block(const void *in UNUSED, size_t n UNUSED, void *out UNUSED,
                size_t size UNUSED, struct err *e)
 {
-    return err_set(e, ERR_INPUT,
-                   "this is Zstandard data, but gdata was built without "
-                   "libzstd");
+    return err_input(e, "this is Zstandard data, but gdata was built without "
+                        "libzstd");
 }
 
 const struct inflater zstd_inflater = {
