@@ -438,28 +438,22 @@ int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
     return 0;
 }
 
-int shard_hash(struct shard_out *out, struct sha256 *hash, struct err *e)
+int shard_sync(struct shard_out *out, struct sha256 *hash, struct err *e)
 {
+    const off_t at = header_size(out->format) + (off_t)hash->total;
     FILE *fp = out->save.fp;
     char chunk[65536];
     size_t n;
 
-    if (fseeko(fp, header_size(out->format), SEEK_SET) < 0)
+    if (fflush(fp) != 0 || ferror(fp) || fdatasync(fileno(fp)) < 0)
+        return err_sys(e, "cannot write %s", out->save.temp);
+    if (fseeko(fp, at, SEEK_SET) < 0)
         return err_sys(e, "cannot read %s", out->save.temp);
     while ((n = fread(chunk, 1, sizeof chunk, fp)) > 0)
         sha256_add(hash, chunk, n);
     return ferror(fp) || fseeko(fp, 0, SEEK_END) < 0
                ? err_sys(e, "cannot read %s", out->save.temp)
                : 0;
-}
-
-int shard_sync(struct shard_out *out, struct err *e)
-{
-    FILE *fp = out->save.fp;
-
-    if (fflush(fp) != 0 || ferror(fp) || fdatasync(fileno(fp)) < 0)
-        return err_sys(e, "cannot write %s", out->save.temp);
-    return 0;
 }
 
 void shard_keep(struct shard_out *out)

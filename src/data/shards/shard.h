@@ -98,14 +98,13 @@ void shard_add(struct shard_out *, const void *ids, size_t n);
 
 /*
  * An incomplete file is called PATH.part.  shard_sync() writes it to disk, and
- * after a crash shard_begin() with the n of that moment continues after the
- * first n ids; n = 0 starts a new file.  shard_keep() closes the file and
- * leaves it as it is.
+ * adds the ids to the hash that were written since the hash was made; after a
+ * crash shard_begin() with the n of that moment continues after the first n
+ * ids; n = 0 starts a new file.  shard_keep() closes the file and leaves it as
+ * it is.
  */
 int shard_begin(struct shard_out *, const char *path, enum shard_format,
                 int width, int64_t n, struct err *);
-int shard_sync(struct shard_out *, struct err *);
-/* Hash the ids that are in the file; the next ones follow them. */
-int shard_hash(struct shard_out *, struct sha256 *, struct err *);
+int shard_sync(struct shard_out *, struct sha256 *, struct err *);
 void shard_keep(struct shard_out *);
 int shard_commit(struct shard_out *, struct err *);

@@ -23,7 +23,7 @@ struct sink_shard {
     bool open;
     int64_t number;
     int64_t n;             /* ids in it */
-    struct sha256 hash;    /* of them, if there is a state */
+    struct sha256 hash;    /* of those in the last state */
     char sum[SHA256_TEXT]; /* in the state that was loaded */
 };
 
@@ -179,7 +179,7 @@ static int continue_shard(struct sink *s, int subset, struct err *e)
     char sum[SHA256_TEXT];
 
     if (open_shard(s, subset, t->n, e) < 0 ||
-        shard_hash(&t->out, &t->hash, e) < 0)
+        shard_sync(&t->out, &t->hash, e) < 0)
         return -1;
     sha256_text(&t->hash, sum);
     return strcmp(sum, t->sum) == 0
@@ -252,8 +252,6 @@ int sink_add(struct sink *s, int subset, const void *ids, size_t n,
         if (most > 0 && (int64_t)take > most - t->n)
             take = (size_t)(most - t->n);
         shard_add(&t->out, p, take);
-        if (s->conf.work)
-            sha256_add(&t->hash, p, take * (size_t)s->conf.width);
         t->n += (int64_t)take;
         p += take * (size_t)s->conf.width;
         n -= take;
@@ -400,7 +398,8 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
     if (!s->conf.work)
         return 0;
     for (int i = 0; i < SUBSETS; i++)
-        if (s->shard[i].open && shard_sync(&s->shard[i].out, e) < 0)
+        if (s->shard[i].open &&
+            shard_sync(&s->shard[i].out, &s->shard[i].hash, e) < 0)
             return -1;
     if (save_open(&save, s->state_path, e) < 0)
         return -1;
