@@ -17,15 +17,19 @@ struct word_key {
     uint64_t a, b;
 };
 
+static const uint8_t word_key_ones[32] = { [0 ... 15] = 0xFF };
+
 /* 16 bytes must be readable at s. */
 static inline struct word_key word_key(const uint8_t *s, uint32_t n)
 {
     struct word_key k;
+    uint64_t a, b;
 
     memcpy(&k, s, sizeof k);
-    k.a &= n < 8 ? ((uint64_t)1 << 8 * n) - 1 : UINT64_MAX;
-    k.b &= n > 8 ? ((uint64_t)1 << 8 * (n - 8)) - 1 : 0;
-    k.b |= (uint64_t)n << 56;
+    memcpy(&a, word_key_ones + 16 - n, sizeof a);
+    memcpy(&b, word_key_ones + 24 - n, sizeof b);
+    k.a &= a;
+    k.b = (k.b & b) | (uint64_t)n << 56;
     return k;
 }
 
