@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
     if (!t) {
         t = make();
-        enc = encoder_new(t, piece_cache_new(t), 0);
+        enc = encoder_new(t, piece_cache_new(), 0);
     }
     /* exactly n bytes, so that the sanitizer sees one more */
     if (n > 0)

@@ -62,7 +62,7 @@ static void check_rows(const struct tokenizer *t, const json_t *rows,
         [CACHED] = "texts have their ids with a cache",
         [SPECIAL] = "texts have their ids with special tokens",
     };
-    struct piece_cache *cache = piece_cache_new(t);
+    struct piece_cache *cache = piece_cache_new();
     struct buf text = BUF_INIT;
     struct ids ids = { 0 };
     int bad[WAYS] = { 0 }, lost = 0;

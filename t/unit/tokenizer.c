@@ -114,7 +114,7 @@ static void known_texts(const struct tokenizer *t, const char *name)
     char *path = data_path("gpt2_vectors.jsonl");
     FILE *fp = path ? fopen(path, "r") : NULL;
     struct vectors v = { .t = t };
-    struct piece_cache *cache = piece_cache_new(t);
+    struct piece_cache *cache = piece_cache_new();
     char *line = NULL;
     size_t room = 0;
 

@@ -337,7 +337,7 @@ static int run_threads(struct encode *all, struct err *e)
     const struct encode_corpus_conf *const conf = all->conf;
     const size_t n = (size_t)conf->threads;
     AUTO_FREE struct encode_worker *w = xcalloc(n, sizeof *w);
-    struct piece_cache *cache = piece_cache_new(conf->tokenizer);
+    struct piece_cache *cache = piece_cache_new();
     const struct corpus_work work = { .find = encode_block,
                                       .write = write_block,
                                       .worker = w,

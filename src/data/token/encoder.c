@@ -170,24 +170,15 @@ size_t tokenizer_specials(const struct tokenizer *t, int flags,
  * share a cache without locks: a thread claims a free slot by marking its
  * key, and writes the complete key last.
  *
- * A word of up to WORD_MAX bytes (word_key.h) is kept if it has at most eight
- * ids of 16 bits or four of 32 bits.  The upper four bits of its key hold their
- * number.
+ * A word of up to WORD_MAX bytes (word_key.h) is kept if it has at most
+ * CACHE_IDS ids.  The upper four bits of its key hold their number.  A word
+ * with more ids leaves a mark: its key without the length.
  */
-enum { CACHE_LINES = 1 << 18 };
-
-/* The ids that a slot holds; copy_ids() copies all of them. */
-enum { IDS_NARROW = 8, IDS_WIDE = 4 };
-
-typedef uint16_t narrow_ids __attribute__((vector_size(16)));
-typedef int32_t wide_ids __attribute__((vector_size(32)));
+enum { CACHE_LINES = 1 << 19, CACHE_IDS = 4 };
 
 struct cache_word {
     _Atomic uint64_t a, b; /* the key and the number of ids */
-    union {
-        uint16_t narrow[IDS_NARROW];
-        int32_t wide[IDS_WIDE];
-    } id;
+    int32_t id[CACHE_IDS];
 };
 
 struct cache_line {
@@ -195,8 +186,7 @@ struct cache_line {
 };
 
 struct piece_cache {
-    struct cache_line *line;
-    bool narrow; /* ids have 16 bits */
+    struct cache_line line[CACHE_LINES];
 };
 
 static inline size_t line_number(struct word_key k)
@@ -215,19 +205,9 @@ static inline uint64_t word_differs(const struct cache_word *w,
 }
 
 /* Copies all ids of the slot; returns how many of them belong to the word. */
-static inline size_t copy_ids(int32_t *out, const struct cache_word *w,
-                              bool narrow)
+static inline size_t copy_ids(int32_t *out, const struct cache_word *w)
 {
-    if (narrow) {
-        narrow_ids from;
-        wide_ids to;
-
-        memcpy(&from, w->id.narrow, sizeof from);
-        to = __builtin_convertvector(from, wide_ids);
-        memcpy(out, &to, sizeof to);
-    } else {
-        memcpy(out, w->id.wide, sizeof w->id.wide);
-    }
+    memcpy(out, w->id, sizeof w->id);
     return (size_t)(atomic_load_explicit(&w->b, memory_order_relaxed) >> 60);
 }
 
@@ -235,31 +215,32 @@ static inline size_t copy_ids(int32_t *out, const struct cache_word *w,
  * key, because its length is 0. */
 enum { TAKEN = 2 };
 
-enum { BYTES = CACHE_LINES * sizeof(struct cache_line) };
+/* A key that no word has: the bytes after its length are not zero. */
+static const struct word_key no_word = { 1 << 8, (uint64_t)1 << 56 };
 
-struct piece_cache *piece_cache_new(const struct tokenizer *t)
+static struct word_key mark_of(struct word_key k)
 {
-    struct cache_line *line = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct piece_cache *l;
+    return (struct word_key){ k.a, k.b & UINT64_MAX >> 8 };
+}
 
-    if (line == MAP_FAILED)
+struct piece_cache *piece_cache_new(void)
+{
+    struct piece_cache *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (l == MAP_FAILED)
         return NULL;
-    madvise(line, BYTES, MADV_HUGEPAGE);
-    l = xmalloc(sizeof *l);
-    *l = (struct piece_cache){ line, tokenizer_vocab(t) <= 65536 };
+    madvise(l, sizeof *l, MADV_HUGEPAGE);
     return l;
 }
 
 void piece_cache_free(struct piece_cache *l)
 {
-    if (!l)
-        return;
-    munmap(l->line, BYTES);
-    free(l);
+    if (l)
+        munmap(l, sizeof *l);
 }
 
-/* The word; or NULL, and a free slot for it, or NULL if there is none. */
+/* The word; or NULL, and a free slot for it, or NULL if it cannot be kept. */
 static const struct cache_word *find_word(struct piece_cache *l,
                                           struct word_key k,
                                           struct cache_word **slot)
@@ -273,31 +254,30 @@ static const struct cache_word *find_word(struct piece_cache *l,
     for (int p = 0; p < 4 && !*slot; p++) {
         if (word_differs(at[p], k) == 0)
             return at[p];
+        if (word_differs(at[p], mark_of(k)) == 0)
+            return NULL;
         if (atomic_load_explicit(&at[p]->b, memory_order_relaxed) == 0)
             *slot = at[p];
     }
     return NULL;
 }
 
-/* Keep a word in this slot, unless it has too many ids or another thread has
- * taken the slot. */
-static void keep_word(struct piece_cache *l, struct cache_word *slot,
-                      struct word_key k, const int32_t *id, size_t n)
+/* Keep a word in this slot, or its mark, unless another thread has taken it. */
+static void keep_word(struct cache_word *slot, struct word_key k,
+                      const int32_t *id, size_t n)
 {
     uint64_t none = 0;
 
-    if (n == 0 || n > (size_t)(l->narrow ? IDS_NARROW : IDS_WIDE))
-        return;
-    if (!atomic_compare_exchange_strong_explicit(
+    if (n > CACHE_IDS) {
+        k = mark_of(k);
+        n = 1;
+    }
+    if (n == 0 ||
+        !atomic_compare_exchange_strong_explicit(
             &slot->b, &none, TAKEN, memory_order_relaxed, memory_order_relaxed))
         return;
     atomic_store_explicit(&slot->a, k.a, memory_order_relaxed);
-    for (size_t i = 0; i < n; i++) {
-        if (l->narrow)
-            slot->id.narrow[i] = (uint16_t)id[i];
-        else
-            slot->id.wide[i] = id[i];
-    }
+    memcpy(slot->id, id, n * sizeof *id);
     atomic_store_explicit(&slot->b, k.b | (uint64_t)n << 60,
                           memory_order_release);
 }
@@ -314,11 +294,21 @@ struct word_batch {
     const struct cache_line *line[BATCH];
 };
 
+/* A word that the cache has no room for.  An encoder keeps the latest one of
+ * each hash. */
+enum { PHRASE_MAX = 62, PHRASE_IDS = 16, PHRASES = 1 << 15 };
+
+struct phrase {
+    uint8_t text[PHRASE_MAX], len, n;
+    int32_t id[PHRASE_IDS];
+};
+
 struct encoder {
     const struct tokenizer *t;
     pretokenize_fn *pretokenize;
     int flags;
     struct piece_cache *cache; /* shared; NULL: remember nothing */
+    struct phrase *phrase;     /* with a cache */
     struct buf composed;       /* the text in NFC */
     struct buf spaced;         /* the text with spaces for U+2581 */
     struct buf clean;          /* the text with invalid UTF-8 replaced */
@@ -347,8 +337,26 @@ void ids_clear(struct ids *ids)
     *ids = (struct ids){ 0 };
 }
 
-/* A key that no word has: it has a byte, but its length is 0. */
-static const struct word_key no_word = { 0, 1 };
+static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
+                            int32_t *out)
+{
+    struct phrase *const p =
+        &enc->phrase[(word_key_hash_bytes(s, n) >> 32) % PHRASES];
+    size_t count;
+
+    if (p->len == n && memcmp(p->text, s, n) == 0) {
+        memcpy(out, p->id, sizeof p->id);
+        return p->n;
+    }
+    count = bpe_piece(enc->t, s, n, out);
+    if (n <= PHRASE_MAX && count <= PHRASE_IDS) {
+        memcpy(p->text, s, n);
+        p->len = (uint8_t)n;
+        p->n = (uint8_t)count;
+        memcpy(p->id, out, count * sizeof *out);
+    }
+    return count;
+}
 
 /* Encode a piece that is not in the first two slots of its line. */
 static __attribute__((noinline)) int32_t *encode_word(
@@ -361,13 +369,14 @@ static __attribute__((noinline)) int32_t *encode_word(
     size_t count;
 
     if (w)
-        return out + copy_ids(out, w, enc->cache->narrow);
+        return out + copy_ids(out, w);
     ids->n = (size_t)(out - ids->id);
-    ids_reserve(ids, n + remaining * IDS_NARROW);
+    ids_reserve(ids, n + PHRASE_IDS + remaining * CACHE_IDS);
     out = ids->id + ids->n;
+    if (!slot)
+        return out + encode_phrase(enc, s, n, out);
     count = bpe_piece(enc->t, s, n, out);
-    if (slot)
-        keep_word(enc->cache, slot, k, out, count);
+    keep_word(slot, k, out, count);
     return out + count;
 }
 
@@ -413,10 +422,9 @@ static void find_words(const struct encoder *enc, struct word_batch *w,
 static void encode_words(struct encoder *enc, const struct word_batch *b,
                          struct ids *ids)
 {
-    const bool narrow = enc->cache->narrow;
     int32_t *out;
 
-    ids_reserve(ids, b->n * IDS_NARROW);
+    ids_reserve(ids, b->n * CACHE_IDS);
     out = ids->id + ids->n;
     for (size_t i = 0; i < b->n; i++) {
         const struct word_key k = { b->a[i], b->b[i] };
@@ -431,7 +439,7 @@ static void encode_words(struct encoder *enc, const struct word_batch *b,
                               b->n - i);
             continue;
         }
-        out += copy_ids(out, w, narrow);
+        out += copy_ids(out, w);
     }
     ids->n = (size_t)(out - ids->id);
 }
@@ -659,8 +667,10 @@ struct encoder *encoder_new(const struct tokenizer *t,
         .clean = BUF_INIT,
     };
     encoder_flags(enc, flags);
-    if (t->kind != TOKENIZER_CHARS)
+    if (t->kind != TOKENIZER_CHARS && cache) {
         enc->cache = cache;
+        enc->phrase = xcalloc(PHRASES, sizeof *enc->phrase);
+    }
     return enc;
 }
 
@@ -671,7 +681,7 @@ void encoder_free(struct encoder *enc)
     buf_clear(&enc->composed);
     buf_clear(&enc->spaced);
     buf_clear(&enc->clean);
-    free(enc);
+    FREE(enc->phrase, enc);
 }
 
 size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,

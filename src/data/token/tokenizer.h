@@ -73,10 +73,10 @@ enum boundary_kind tokenizer_boundary(const struct tokenizer *);
 
 /*
  * An encoder remembers the words it has met, which makes it many times faster:
- * in a cache (16 MiB) that all threads share, and in tables of its own
- * (11 MiB) for the words that do not fit there.  Each thread has its encoder.
+ * in a cache (32 MiB) that all threads share, and in a table of its own (4 MiB)
+ * those that do not fit there.  Each thread has its encoder.
  *
- *      cache = piece_cache_new(t);
+ *      cache = piece_cache_new();
  *      enc = encoder_new(t, cache, 0);
  *      while (more text)
  *          encoder_run(enc, text, n, &ids);
@@ -88,7 +88,7 @@ enum boundary_kind tokenizer_boundary(const struct tokenizer *);
  */
 struct piece_cache;
 
-struct piece_cache *piece_cache_new(const struct tokenizer *);
+struct piece_cache *piece_cache_new(void);
 void piece_cache_free(struct piece_cache *);
 
 /* List the special tokens that an encoder with these flags recognises; returns
