@@ -199,6 +199,7 @@ int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
 struct working {
     struct corpus *corpus;
     const struct corpus_work *work;
+    int64_t places;        /* few, so that they stay in the caches */
     atomic_size_t started; /* workers */
     pthread_mutex_t turn;  /* to take a block */
 
@@ -211,9 +212,10 @@ struct working {
     struct err err;
 };
 
-static void *place_of(const struct corpus_work *w, int64_t seq)
+static void *place_of(const struct working *s, int64_t seq)
 {
-    return (char *)w->place + (size_t)(seq % CORPUS_PLACES) * w->place_size;
+    return (char *)s->work->place +
+           (size_t)(seq % s->places) * s->work->place_size;
 }
 
 /* With the lock held: write the blocks whose turn it is, unless another thread
@@ -226,13 +228,13 @@ static void write_ready(struct working *s)
     if (s->writing)
         return;
     s->writing = true;
-    while (!s->stop && s->ready[i = s->next % CORPUS_PLACES]) {
+    while (!s->stop && s->ready[i = s->next % s->places]) {
         struct err e = s->why[i];
         int got = e.kind == ERR_NONE ? 0 : -1;
 
         pthread_mutex_unlock(&s->lock);
         if (got == 0 && w->write)
-            got = w->write(w->arg, place_of(w, i), &e);
+            got = w->write(w->arg, place_of(s, i), &e);
         pthread_mutex_lock(&s->lock);
         s->ready[i] = false;
         s->next++;
@@ -253,16 +255,16 @@ static void work_block(struct working *s, void *worker, struct corpus_block *b,
     bool stop;
 
     pthread_mutex_lock(&s->lock);
-    while (!s->stop && seq >= s->next + CORPUS_PLACES)
+    while (!s->stop && seq >= s->next + s->places)
         pthread_cond_wait(&s->space, &s->lock);
     stop = s->stop;
     pthread_mutex_unlock(&s->lock);
     if (!stop && e->kind == ERR_NONE)
-        s->work->find(worker, place_of(s->work, seq), b, e);
+        s->work->find(worker, place_of(s, seq), b, e);
     corpus_done(s->corpus, b);
     pthread_mutex_lock(&s->lock);
-    s->ready[seq % CORPUS_PLACES] = true;
-    s->why[seq % CORPUS_PLACES] = *e;
+    s->ready[seq % s->places] = true;
+    s->why[seq % s->places] = *e;
     write_ready(s);
     pthread_mutex_unlock(&s->lock);
 }
@@ -303,6 +305,9 @@ int corpus_work(struct corpus *c, const struct corpus_work *w, struct err *e)
 {
     struct working s = { .corpus = c,
                          .work = w,
+                         .places = w->threads < CORPUS_PLACES / 4
+                                       ? 4 * w->threads
+                                       : CORPUS_PLACES,
                          .turn = PTHREAD_MUTEX_INITIALIZER,
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .space = PTHREAD_COND_INITIALIZER };
@@ -384,9 +389,10 @@ bool corpus_doc_in_share(const struct corpus_doc *d, double share)
     return (double)(hash128(d->text, n, 0).hi >> 11) * 0x1p-53 < share;
 }
 
+/* Few, so that a block is in a cache when it is worked on. */
 static size_t block_limit(void)
 {
-    const size_t want = 16 + 4 * (size_t)cores_processors();
+    const size_t want = 8 + 2 * (size_t)cores_processors();
 
     return want < BLOCKS_MAX ? want : BLOCKS_MAX;
 }
