@@ -10,5 +10,5 @@ export GTRACK_LIBRARY="$build/libgtrack.so.0" CUDA_VISIBLE_DEVICES=
 export MLFLOW_DISABLE_TELEMETRY=true HF_HUB_OFFLINE=1
 "$python" -c 'import gtrack' 2>err ||
     skip_all "Python cannot load this build's libgtrack: $(tail -n 1 err)"
-exec "$python" -W ignore "$top/t/python/tap.py" "$top/t/peers" python \
+"$python" -W ignore "$top/t/python/tap.py" "$top/t/peers" python \
     libraries

@@ -15,4 +15,4 @@ export GTRACK_LIBRARY="$build/libgtrack.so.0"
 for name in $(env | sed -n 's/^\(\(WANDB\|MLFLOW\)_[A-Z_]*\)=.*/\1/p'); do
     unset "$name"
 done
-exec "$python" -B "$top/t/python/tap.py" "$top/t/python"
+"$python" -B "$top/t/python/tap.py" "$top/t/python"

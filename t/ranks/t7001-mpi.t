@@ -12,9 +12,12 @@ OMPI_MCA_mpi_yield_when_idle=1
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMPI_MCA_rmaps_base_oversubscribe=1
+# what a rank that is killed leaves goes with the folder
+TMPDIR=$dir OMPI_MCA_btl_vader_backing_directory=$dir
 export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_ALLOW_RUN_AS_ROOT \
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_mpi_yield_when_idle \
-    OMPI_MCA_rmaps_base_oversubscribe
+    OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_btl_vader_backing_directory \
+    TMPDIR
 coll=$build/t/ranks/coll.t
 
 for np in 2 3; do
