@@ -61,8 +61,7 @@ void fp8_linear_fwd(linear_fwd_fn *op, struct dev *dev, struct tensor *y,
     const struct tensor w8 = fp8_rounded(w, E4M3_MANTISSA);
 
     op(dev, y, &x8, &w8, b);
-    free(x8.data);
-    free(w8.data);
+    FREE(x8.data, w8.data);
 }
 
 void fp8_linear_bwd(linear_bwd_fn *op, struct dev *dev, struct tensor *dx,
@@ -79,7 +78,5 @@ void fp8_linear_bwd(linear_bwd_fn *op, struct dev *dev, struct tensor *dx,
     op(dev, dx, dw, NULL, &x8, &w8, &dy8);
     if (db) /* column sums of dy, which is not rounded */
         op(dev, NULL, NULL, db, x, &plain, dy);
-    free(x8.data);
-    free(w8.data);
-    free(dy8.data);
+    FREE(x8.data, w8.data, dy8.data);
 }

@@ -95,8 +95,6 @@ void ref_head(struct dev *dev UNUSED, struct tensor *loss, struct tensor *dx,
     }
     for (int64_t i = 0; dw && i < V * C; i++)
         ref_add(dw, i, dws[i]);
-    if (fp8) {
-        free(x8.data);
-        free(w8.data);
-    }
+    if (fp8)
+        FREE(x8.data, w8.data);
 }

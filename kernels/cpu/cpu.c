@@ -164,11 +164,8 @@ static void cpu_close(struct dev *dev)
 {
     struct cpu *cpu = dev->state;
 
-    if (cpu) {
-        free(cpu->scratch);
-        free(cpu->rope_table);
-    }
-    free(cpu);
+    if (cpu)
+        FREE(cpu->scratch, cpu->rope_table, cpu);
     dev->state = NULL;
 }
 

@@ -299,7 +299,6 @@ static const struct hf_kind {
       "model.norm=rmsnorm\nmodel.position=rope\n",
       { { "use_sliding_window", false } } },
 };
-/* clang-format on */
 
 /* What any model may say, and gtrain has nothing for. */
 static const char *const unknown[] = { "per_layer_config", "pruned_heads",
@@ -332,15 +331,12 @@ static const char *const harmless[] = {
 };
 /* What is read of any model, and of those like Llama. */
 static const char *const read[] = { "is_causal", "tie_word_embeddings" };
-static const char *const read_llama[] = { "head_dim",
-                                          "layer_types",
-                                          "partial_rotary_factor",
-                                          "rope_parameters",
-                                          "rope_scaling",
-                                          "rope_theta",
-                                          "sliding_window",
-                                          "no_rope_layer_interval",
-                                          "no_rope_layers" };
+static const char *const read_llama[] = {
+    "head_dim", "layer_types", "partial_rotary_factor", "rope_parameters",
+    "rope_scaling", "rope_theta", "sliding_window", "no_rope_layer_interval",
+    "no_rope_layers"
+};
+/* clang-format on */
 
 bool hf_config_has(const json_t *o, const char *key)
 {
