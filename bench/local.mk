@@ -47,8 +47,11 @@ bench-page: gtrack t/lib/mkruns
 check_PROGRAMS += bench/limits
 bench_limits_SOURCES = %D%/limits.c
 bench_limits_LDADD = $(COMMON_LIBS)
+check_PROGRAMS += bench/products
+bench_products_SOURCES = %D%/products.c
+bench_products_LDADD = $(COMMON_LIBS)
 EXTRA_DIST += bench/bench-cpu bench/torch_gpt.py
-bench-cpu: gtrain bench/limits
+bench-cpu: gtrain bench/limits bench/products
 	$(AM_V_at)$(srcdir)/bench/bench-cpu
 EXTRA_DIST += bench/bench-gemm
 bench-gemm: t/unit/kernels.t
