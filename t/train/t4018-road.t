@@ -1,6 +1,7 @@
 #!/bin/sh
 # The whole road at toy size: text, tokenizer, base model, tasks, conversations,
-# finetuning, chat, and the files for other programs, as scripts/demo-chat goes.
+# finetuning, chat, a card, and the files for other programs, as
+# scripts/demo-chat goes.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 
@@ -32,6 +33,11 @@ gtrain export -q @latest --format gguf -o chat.gguf 2>err &&
 ok $? "the exported model has the template of conversations" "$(cat err)"
 gtrain replay @latest --steps 1:3 >out 2>err
 is $? 0 "replay certifies the finetuning" "$(cat err)"
+gtrack card @latest -o MODEL.md >out 2>err
+ok $? "the finetuned model gets a card" "$(cat err)"
+gtrack claims MODEL.md >out 2>err
+is $? 0 "each number of the card is what the runs say" "$(cat out err)"
+like MODEL.md '^- Parent run: ' "the card names the base run"
 gtrack show @latest >out 2>err
 like out run1 "the base run is recorded as where it comes from"
 done_testing
