@@ -48,7 +48,7 @@ static uint64_t all_pieces(pretokenize_fn *fn, const uint8_t *data, size_t n)
 /* Whatever the rule, the pieces are the text; GPT-2's loops cut alike. */
 static void check_pieces(const uint8_t *data, size_t n)
 {
-    static const char *const names[] = { "avx2" };
+    static const char *const names[] = { "avx2", "avx512" };
     const uint64_t plain = all_pieces(pretokenize_gpt2_by("plain"), data, n);
 
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {

@@ -286,7 +286,7 @@ static size_t random_text(uint64_t seed, uint8_t *s, size_t max)
 static void loops_agree(void)
 {
     enum { LEN = 800, TEXTS = 12000 };
-    static const char *const names[] = { "avx2" };
+    static const char *const names[] = { "avx2", "avx512" };
     pretokenize_fn *const plain = pretokenize_gpt2_by("plain");
     uint8_t s[LEN];
     size_t want[LEN], got[LEN];

@@ -279,15 +279,22 @@ PRETOKENIZE(none, end)
 PRETOKENIZE(words, words_piece(p, end))
 PRETOKENIZE(spaces, spaces_piece(p, end))
 
+static bool is_wanted(const char *name, const char *loop)
+{
+    return !name || strcmp(name, loop) == 0;
+}
+
 pretokenize_fn *pretokenize_gpt2_by(const char *name)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (strcmp(name, "avx2") == 0 && __builtin_cpu_supports("avx2") &&
+    if (is_wanted(name, "avx512") && __builtin_cpu_supports("avx512bw"))
+        return pretokenize_gpt2_avx512;
+    if (is_wanted(name, "avx2") && __builtin_cpu_supports("avx2") &&
         __builtin_cpu_supports("bmi2"))
         return pretokenize_gpt2_avx2;
 #endif
-    return strcmp(name, "plain") == 0 ? pretokenize_gpt2_plain : NULL;
+    return is_wanted(name, "plain") ? pretokenize_gpt2_plain : NULL;
 }
 
 pretokenize_fn *pretokenize_by(enum pretokenizer kind)
@@ -302,9 +309,8 @@ pretokenize_fn *pretokenize_by(enum pretokenizer kind)
         [PRETOKENIZE_WORDS] = pretokenize_words,
         [PRETOKENIZE_SPACES] = pretokenize_spaces,
     };
-    pretokenize_fn *const avx2 = pretokenize_gpt2_by("avx2");
 
-    return by_kind[kind] ? by_kind[kind] : avx2 ? avx2 : pretokenize_gpt2_plain;
+    return by_kind[kind] ? by_kind[kind] : pretokenize_gpt2_by(NULL);
 }
 
 const char *const pretokenize_names[] = {

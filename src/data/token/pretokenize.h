@@ -74,8 +74,8 @@ typedef size_t pretokenize_fn(const uint8_t *text, const uint8_t *end,
 
 pretokenize_fn *pretokenize_by(enum pretokenizer); /* the fastest available */
 
-/* GPT-2's rules with the loop "plain" or "avx2"; NULL if this processor does
- * not support it. */
+/* GPT-2's rules with the loop "plain", "avx2" or "avx512"; NULL if this
+ * processor does not support it.  With NULL as the name, the fastest. */
 pretokenize_fn *pretokenize_gpt2_by(const char *name);
 
 /* "gpt2", "cl100k", ... in the order of the enum, ended by NULL. */

@@ -31,7 +31,7 @@ struct pretokenize_masks {
 /* The end of the piece that begins at p: the plain reference. */
 const uint8_t *pretokenize_gpt2_piece(const uint8_t *p, const uint8_t *end);
 
-pretokenize_fn pretokenize_gpt2_avx2;
+pretokenize_fn pretokenize_gpt2_avx2, pretokenize_gpt2_avx512;
 
 #define PRETOKENIZE_INLINE static inline __attribute__((always_inline))
 

@@ -1,5 +1,5 @@
 /*
- * pretokenize_x86 - the masks of 64 bytes with AVX2
+ * pretokenize_x86 - the masks of 64 bytes with AVX2 and AVX-512
  *
  * A range takes one comparison: after its beginning is subtracted, everything
  * below it has wrapped around to the top.  AVX2 compares only signed
@@ -69,4 +69,45 @@ AVX2 size_t pretokenize_gpt2_avx2(const uint8_t *text, const uint8_t *end,
                                   uint32_t *stop, size_t max)
 {
     return pretokenize_loop(text, end, stop, max, masks_avx2, store_avx2);
+}
+
+#define AVX512 __attribute__((target("avx512bw,bmi,bmi2,lzcnt,popcnt")))
+
+AVX512 static uint64_t below64(__m512i v, char from, char count)
+{
+    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(from)),
+                                  _mm512_set1_epi8(count));
+}
+
+AVX512 static void masks_avx512(const uint8_t *p, struct pretokenize_masks *m)
+{
+    const __m512i v = _mm512_loadu_si512(p);
+    const __m512i lower = _mm512_or_si512(v, _mm512_set1_epi8(0x20));
+
+    m->letter = below64(lower, 'a', 26);
+    m->number = below64(v, '0', 10);
+    m->blank = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(' '));
+    m->space = m->blank | below64(v, '\t', 5);
+    m->apostrophe = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\''));
+    m->high = _mm512_movepi8_mask(v);
+}
+
+AVX512 static void store_avx512(uint32_t *stop, uint64_t bits, uint32_t base)
+{
+    __m512i at = _mm512_add_epi32(
+        _mm512_set1_epi32((int)base),
+        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+
+    for (; bits; bits >>= 16) {
+        _mm512_storeu_si512(stop,
+                            _mm512_maskz_compress_epi32((__mmask16)bits, at));
+        stop += __builtin_popcount((uint16_t)bits);
+        at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
+    }
+}
+
+AVX512 size_t pretokenize_gpt2_avx512(const uint8_t *text, const uint8_t *end,
+                                      uint32_t *stop, size_t max)
+{
+    return pretokenize_loop(text, end, stop, max, masks_avx512, store_avx512);
 }
