@@ -391,10 +391,10 @@ for i in 1 2 3 4; do
     (true &)
 done
 i=0
-while grep -q '^State:.*Z' /proc/[0-9]*/status 2>/dev/null && test $i -lt 1000; do
+while grep -q '^State:.*Z' /proc/[0-9]*/status 2>/dev/null && test $i -lt 100000; do
     i=$((i + 1))
 done
-echo "$(cat /proc/1/comm) $((i < 1000))"
+echo "$(cat /proc/1/comm) $((i < 100000))"
 END
 if unshare -rpf --mount-proc true 2>err; then
     unshare -rpf --mount-proc gtrack exec -q --name first -- sh orphans.sh >out 2>err

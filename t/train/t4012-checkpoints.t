@@ -1,5 +1,6 @@
 #!/bin/sh
 # Which checkpoints training resumes from, keeps, and sets aside.
+unset TMPDIR # checkpoints are to be on a disk
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 rhythm 2000 >train.bin
