@@ -6,39 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static void set(struct err *e, enum err_kind kind, const char *fmt, va_list ap)
-{
-    e->kind = kind;
-    e->sys = 0;
-    vsnprintf(e->text, sizeof e->text, fmt, ap);
-}
-
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    set(e, kind, fmt, ap);
-    va_end(ap);
-    return -1;
-}
-
-int err_usage(struct err *e, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    set(e, ERR_USAGE, fmt, ap);
-    va_end(ap);
-    return -1;
-}
-
-int err_input(struct err *e, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    set(e, ERR_INPUT, fmt, ap);
+    e->kind = kind;
+    e->sys = 0;
+    vsnprintf(e->text, sizeof e->text, fmt, ap);
     va_end(ap);
     return -1;
 }

@@ -50,10 +50,8 @@ int err_sys(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* err_set() of the two kinds that are the most frequent. */
-int err_usage(struct err *e, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-int err_input(struct err *e, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+#define err_usage(e, ...) err_set(e, ERR_USAGE, __VA_ARGS__)
+#define err_input(e, ...) err_set(e, ERR_INPUT, __VA_ARGS__)
 
 /* err_sys() after opening a file: if it does not exist, it is ERR_MISSING. */
 int err_open(struct err *e, const char *fmt, ...)
