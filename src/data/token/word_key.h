@@ -61,7 +61,15 @@ static inline uint64_t word_key_hash_bytes(const uint8_t *s, size_t n)
         h ^= h >> 32;
     }
     word = 0;
-    memcpy(&word, s, n);
+    if (n >= 4) {
+        uint32_t first, last;
+
+        memcpy(&first, s, 4);
+        memcpy(&last, s + n - 4, 4);
+        word = (uint64_t)last << 32 | first;
+    } else if (n > 0) {
+        word = (uint64_t)s[0] << 16 | (uint64_t)s[n / 2] << 8 | s[n - 1];
+    }
     h = (h ^ word) * 0x9E3779B97F4A7C15;
     return h ^ h >> 32;
 }
