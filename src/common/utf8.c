@@ -204,13 +204,20 @@ size_t utf8_good(const uint8_t *s, size_t n)
     size_t i = 0;
 
     while (i < n) {
-        uint64_t word;
+        const uint64_t high = 0x8080808080808080;
+        uint64_t word[4];
         uint32_t c;
         size_t len;
 
+        while (n - i >= sizeof word) {
+            memcpy(word, s + i, sizeof word);
+            if ((word[0] | word[1] | word[2] | word[3]) & high)
+                break;
+            i += sizeof word;
+        }
         while (n - i >= 8) {
-            memcpy(&word, s + i, 8);
-            if (word & 0x8080808080808080)
+            memcpy(word, s + i, 8);
+            if (word[0] & high)
                 break;
             i += 8;
         }

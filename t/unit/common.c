@@ -11,6 +11,7 @@
 #include "common/output/progress.h"
 #include "common/rng.h"
 #include "common/sha256.h"
+#include "common/utf8.h"
 #include "t/lib/tap.h"
 
 #include <fcntl.h>
@@ -508,6 +509,25 @@ static void percents(void)
        "percent_decode() keeps what is no escape");
 }
 
+/* Wherever it is, and whatever character of several bytes is before it. */
+static void bad_bytes(void)
+{
+    bool found = true;
+
+    for (size_t n = 1; n <= 100; n++) {
+        for (size_t bad = 0; bad <= n; bad++) {
+            uint8_t text[101];
+
+            memset(text, 'a', sizeof text);
+            if (bad >= 40)
+                memcpy(text + bad / 2, "\xE2\x80\x99", 3);
+            text[bad] = 0xE2;
+            found = found && utf8_good(text, n) == bad;
+        }
+    }
+    ok(found, "the first byte that is not UTF-8 is found everywhere");
+}
+
 int main(void)
 {
     progress_in_a_file();
@@ -516,6 +536,7 @@ int main(void)
     numbers();
     selection();
     strings();
+    bad_bytes();
     options();
     random_numbers();
     hashes();
