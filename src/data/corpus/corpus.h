@@ -101,6 +101,7 @@ struct corpus_doc {
     const char *whole; /* its line of JSON, if lines are kept, or NULL */
     size_t whole_len;
     bool begins, ends; /* a document; both are set unless it is a part */
+    bool invalid;      /* some of it is not UTF-8 */
 };
 
 struct corpus_block {

@@ -158,9 +158,12 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     if (ret < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
+        const int64_t bad = count_invalid(&b->doc[i]);
+
+        b->doc[i].invalid = bad > 0;
         text += (int64_t)b->doc[i].len;
         ends += b->doc[i].ends;
-        invalid += count_invalid(&b->doc[i]);
+        invalid += bad;
     }
     pthread_mutex_lock(&c->lock);
     c->finding--;

@@ -117,7 +117,8 @@ static int encode_text(struct encode_worker *w, const struct corpus_doc *d,
                        const char *text, size_t n, struct err *e)
 {
     const bool begins = d->begins && text == d->text;
-    const int flags = w->flags | (begins ? 0 : ENCODER_CONTINUE);
+    const int flags = (d->invalid ? w->flags : w->flags & ~ENCODER_REPLACE) |
+                      (begins ? 0 : ENCODER_CONTINUE);
     size_t left_out;
 
     encoder_flags(w->enc, flags);
