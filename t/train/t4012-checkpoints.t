@@ -362,6 +362,24 @@ gtrain -q --config tiny.ini --root late --resume auto >out.first 2>&1
 wait $late
 is "$? $(grep -c 'another process has just written' out) $(ls late/.gtrack.trash |
     grep begin)" "7 1 " "who comes late to begin a run leaves no claim of it"
+for last in yes no; do
+    rm -rf late go
+    LD_PRELOAD=$build/t/lib/disk.so DISK_HOLD=/.gtrack:$dir/go gtrain -q \
+        --config tiny.ini --root late --resume auto \
+        --set checkpoint.every=0 --set checkpoint.last=$last >out 2>&1 &
+    late=$!
+    await_path 'late/.gtrack.trash/new.*/.gtrack' $late
+    gtrain -q --config tiny.ini --root late --resume auto \
+        --set checkpoint.every=0 --set checkpoint.last=$last
+    : >go
+    wait $late
+    echo "$? $(sed -n 's/.*\(another process has just [a-z]*\).*/\1/p' out)"
+    gtrack metrics -r late @latest train/loss --tsv --no-header | wc -l
+    gtrack ls -r late --no-header | grep -c FINISHED
+done >said 2>&1
+is "$(tr '\n' ' ' <said)" \
+    "7 another process has just written 12 1 7 another process has just finished 12 1 " \
+    "who comes after the end of the run that it was to begin leaves it as it is"
 if can_disturb; then
     rm -rf killed
     "$build/t/lib/disturb" -c write -p /begin. gtrain -q --config tiny.ini \

@@ -50,6 +50,10 @@ struct run_conf {
                                  * process, and none */
     bool no_cpus;            /* this process uses no CPU itself */
     bool no_provenance;      /* do not record git, host and environment */
+    /* May the run be resumed, whose last attempt ended like this?  Called when
+     * nobody writes it, and nothing has changed yet; or NULL. */
+    int (*may_resume)(void *arg, enum run_status, struct err *);
+    void *arg;
 };
 
 struct new_run {

@@ -218,6 +218,8 @@ static int take_over(struct run *r, const struct run_conf *c, struct err *e)
         if (last && last->status == RUN_RUNNING && !c->steal &&
             attempt_await(r->folder, last, e) < 0)
             return err_wrap(e, "run %s", r->meta.name);
+        if (last && c->may_resume && c->may_resume(c->arg, last->status, e) < 0)
+            return -1;
         if (follow(r, c, &list, &exists, e) < 0)
             return -1;
     }

@@ -430,16 +430,21 @@ static int drop_old_claim(const struct settings *s, const char *path, char **id,
     return ret;
 }
 
+/* What several processes begin, and the file by which they find it. */
+struct beginning {
+    const struct settings *set;
+    const char *claim;
+};
+
 /* A process that began at the same time may have come further since.  Then
  * nobody needs the claim, which is perhaps of this process. */
-static int check_progress(const struct settings *s, const char *claim,
-                          struct err *e)
+static int check_progress(const struct beginning *b, struct err *e)
 {
     AUTO_FREE char *path = NULL;
-    int ret = checkpoint_find(s, "auto", &path, e);
+    int ret = checkpoint_find(b->set, "auto", &path, e);
 
     if (ret == 0 && path) {
-        unlink(claim);
+        unlink(b->claim);
         ret = err_set(e, ERR_BUSY,
                       "another process has just written %s; the same command "
                       "resumes from it",
@@ -448,16 +453,29 @@ static int check_progress(const struct settings *s, const char *claim,
     return ret;
 }
 
+/* It may even have ended the run, while this process waited to begin it. */
+static int may_begin_again(void *beginning, enum run_status status,
+                           struct err *e)
+{
+    const struct beginning *const b = beginning;
+
+    if (check_progress(b, e) < 0)
+        return -1;
+    if (status != RUN_FINISHED)
+        return 0;
+    unlink(b->claim);
+    return err_set(e, ERR_BUSY, "another process has just finished this run");
+}
+
 /* Who looks after the claim was made sees any run whose claim is gone. */
-static int choose(const struct settings *s, const char *path, char **claimed,
-                  char **begun, struct err *e)
+static int choose(const struct beginning *b, char **claimed, char **begun,
+                  struct err *e)
 {
     *claimed = *begun = NULL;
     while (!*claimed && !*begun)
-        if (claimed_run_id(path, true, claimed, e) < 0 ||
-            check_progress(s, path, e) < 0 ||
-            find_unfinished(s, begun, e) < 0 ||
-            (!*begun && drop_old_claim(s, path, claimed, e) < 0))
+        if (claimed_run_id(b->claim, true, claimed, e) < 0 ||
+            check_progress(b, e) < 0 || find_unfinished(b->set, begun, e) < 0 ||
+            (!*begun && drop_old_claim(b->set, b->claim, claimed, e) < 0))
             return -1;
     return 0;
 }
@@ -465,17 +483,20 @@ static int choose(const struct settings *s, const char *path, char **claimed,
 int checkpoint_begin_run(struct run **run, const struct run_conf *c,
                          const struct settings *s, char **claim, struct err *e)
 {
+    struct beginning b = { .set = s };
     struct run_conf again = *c;
     AUTO_FREE char *claimed = NULL, *begun = NULL;
     bool made = false;
     int ret = store_make(s->run.root, e);
 
-    *claim = ret == 0 ? claim_path(s, e) : NULL;
-    ret = *claim ? choose(s, *claim, &claimed, &begun, e) : -1;
+    b.claim = *claim = ret == 0 ? claim_path(s, e) : NULL;
+    ret = *claim ? choose(&b, &claimed, &begun, e) : -1;
     again.resume = begun;
+    again.may_resume = may_begin_again;
+    again.arg = &b;
     if (ret == 0)
         ret = begun ? run_begin(run, &again, e)
-                    : claimed_run_begin(run, c, claimed, &made, e);
+                    : claimed_run_begin(run, &again, claimed, &made, e);
     if (ret == 0 && !made)
         run_rewind(*run, -1);
     if (ret == 0)
