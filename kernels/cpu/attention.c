@@ -458,6 +458,7 @@ static void for_each_head(struct dev *dev, const struct attention *all,
 {
     const struct attn *a = all->a;
     const int64_t n = tensor_rows(all->qkv) / a->T * a->K;
+    struct cpu_share share[CPU_SHARES] = { 0 };
     struct attention first = *all;
     const int64_t each = divide_memory(&first, NULL);
     float *scratch = cpu_scratch(
@@ -466,8 +467,8 @@ static void for_each_head(struct dev *dev, const struct attention *all,
     assert(tensor_rows(all->qkv) % a->T == 0 && a->H % a->K == 0);
     if (!scratch)
         return;
-#pragma omp parallel for num_threads(cpu_threads(dev)) schedule(dynamic)
-    for (int64_t i = 0; i < n; i++) {
+#pragma omp parallel num_threads(cpu_threads(dev))
+    for (int64_t i; (i = cpu_take(share, 0, n, 1)) >= 0;) {
         struct attention w = *all;
 
         divide_memory(&w, scratch + omp_get_thread_num() * each);

@@ -7,6 +7,7 @@
 #include "common/machine/cores.h"
 #include "common/mem.h"
 
+#include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,6 +266,26 @@ static const char *cpu_instructions(const struct dev *dev, enum dtype type)
     const struct cpu *cpu = dev->state;
 
     return cpu->per_word > 1 && type != DT_BF16 ? "avx512" : cpu->isa;
+}
+
+int64_t cpu_take(struct cpu_share share[CPU_SHARES], int work, int64_t n,
+                 int64_t groups)
+{
+    const int threads = omp_get_num_threads(), me = omp_get_thread_num();
+    const int shares = threads < CPU_SHARES ? threads : CPU_SHARES;
+
+    for (int k = 0; k < shares; k++) {
+        const int s = (me + k) % shares;
+        const int64_t from = n * s / shares, rows = n * (s + 1) / shares - from;
+        int64_t *taken = &share[s].taken[work];
+        int64_t i = __atomic_load_n(taken, __ATOMIC_RELAXED);
+
+        if (i < rows * groups)
+            i = __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED);
+        if (i < rows * groups)
+            return (from + i % rows) * groups + i / rows;
+    }
+    return -1;
 }
 
 static void mark_failed(struct dev *dev, const char *op)

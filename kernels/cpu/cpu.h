@@ -69,6 +69,23 @@ static inline int cpu_threads(const struct dev *dev)
 }
 
 /*
+ * How much has been taken of each thread's share of some work, up to three
+ * kinds of it; {0} at first.  The threads of a team take pieces of their own
+ * shares, whose rows they have mostly read or written in the operation before,
+ * and then help the others, so that a thread that is held up delays no other.
+ */
+enum { CPU_SHARES = 64, CPU_WORKS = 3 };
+
+struct cpu_share {
+    int64_t taken[CPU_WORKS];
+} __attribute__((aligned(64)));
+
+/* The next of n rows of `groups` pieces, as row * groups + group; a share is
+ * some rows, and its first groups are first.  -1 if nothing is left. */
+int64_t cpu_take(struct cpu_share share[CPU_SHARES], int work, int64_t n,
+                 int64_t groups);
+
+/*
  * Scratch memory of the device, 64-byte aligned, valid until the next
  * operation asks.  It grows when an operation needs more than any before, so
  * no step after the first allocates.  NULL marks the device as failed.

@@ -6,7 +6,6 @@
 #include "kernels/cpu/vec.h"
 
 #include <omp.h>
-#include <stdatomic.h>
 
 /*
  * Sizes, in words (a float, or what takes its place).  A panel of A (MR by
@@ -428,7 +427,7 @@ static void multiply_own_panel(const struct gemm_block *b, int64_t panel,
     const int64_t row = block_row(b, panel);
     float pa[GEMM_MR * GEMM_K] __attribute__((aligned(64)));
 
-    fetch_panel(b, panel + omp_get_num_threads());
+    fetch_panel(b, panel + 1);
     pack_panel(b, pa, row, block_row(b, panel + 1) - row);
     for (int64_t group = 0; group < groups; group++)
         multiply_run(b, pa, panel, panel + 1, group);
@@ -444,17 +443,11 @@ static int64_t count_runs(const struct gemm_block *b, int64_t groups)
     return smaller(b->panels, runs > least ? runs : least);
 }
 
-/*
- * What the threads share: the next piece to pack and the next to multiply.  A
- * counter is reset while all threads do the other kind of work, with a barrier
- * before and after.  Nothing else is in their line of the cache.
- */
-struct gemm_team {
-    _Alignas(64) atomic_llong pack;
-    atomic_llong multiply;
-};
+/* What the threads of a team share.  Counters are reset while all threads do
+ * the other kind of work, with a barrier before and after. */
+enum { PACK_A, PACK_B, MULTIPLY };
 
-static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
+static void multiply_block(const struct gemm_block *b, struct cpu_share *share,
                            bool new_a)
 {
     const struct gemm *g = b->g;
@@ -463,36 +456,30 @@ static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
     const int64_t b_pieces =
         count_pieces(g->b.down, ceil_div(b->cols, GEMM_NR), b->K);
     const int64_t groups = ceil_div(b->cols, GEMM_GROUP);
-    const int64_t runs = b->near ? b->panels : count_runs(b, groups);
-    const int64_t tasks = b->near ? b->panels : runs * groups;
+    const int64_t runs = count_runs(b, groups);
+    int64_t *own = share[omp_get_thread_num() % CPU_SHARES].taken;
     int64_t i;
 
-    while ((i = atomic_fetch_add(&team->pack, 1)) < a_pieces + b_pieces) {
-        if (i < a_pieces)
-            pack_a_piece(b, i);
-        else
-            pack_b_piece(b, i - a_pieces);
-    }
+    while ((i = cpu_take(share, PACK_A, a_pieces, 1)) >= 0)
+        pack_a_piece(b, i);
+    while ((i = cpu_take(share, PACK_B, b_pieces, 1)) >= 0)
+        pack_b_piece(b, i);
 #pragma omp barrier
-#pragma omp master
-    atomic_store(&team->pack, 0);
-    while ((i = atomic_fetch_add(&team->multiply, 1)) < tasks) {
-        const int64_t from = b->panels * (i % runs) / runs;
-        const int64_t to = b->panels * (i % runs + 1) / runs;
+    own[PACK_A] = own[PACK_B] = 0;
+    while (b->near && (i = cpu_take(share, MULTIPLY, b->panels, 1)) >= 0)
+        multiply_own_panel(b, i, groups);
+    while (!b->near && (i = cpu_take(share, MULTIPLY, runs, groups)) >= 0) {
+        const int64_t from = b->panels * (i / groups) / runs;
+        const int64_t to = b->panels * (i / groups + 1) / runs;
 
-        if (b->near)
-            multiply_own_panel(b, i, groups);
-        else
-            multiply_run(b, b->a + block_row(b, from) * b->K, from, to,
-                         i / runs);
+        multiply_run(b, b->a + block_row(b, from) * b->K, from, to, i % groups);
     }
 #pragma omp barrier
-#pragma omp master
-    atomic_store(&team->multiply, 0);
+    own[MULTIPLY] = 0;
 }
 
 static void multiply_blocks(const struct gemm *g, const struct gemm_blocking *p,
-                            float *scratch, struct gemm_team *team)
+                            float *scratch, struct cpu_share *share)
 {
     const int64_t a_room = p->near ? 0 : p->rows * p->k_block;
     struct gemm_block b = {
@@ -517,7 +504,7 @@ static void multiply_blocks(const struct gemm *g, const struct gemm_blocking *p,
             for (int64_t j = 0; j < p->n_cols; j++) {
                 b.col = j * p->cols;
                 b.cols = smaller(p->cols, g->N - b.col);
-                multiply_block(&b, team, j == 0 && !p->near);
+                multiply_block(&b, share, j == 0 && !p->near);
             }
         }
     }
@@ -542,11 +529,11 @@ void gemm(struct dev *dev, const struct gemm *g, void *scratch)
 {
     const double work = (double)g->M * (double)g->N * (double)g->K;
     const struct gemm_blocking p = choose_blocking(dev, g);
-    struct gemm_team team = { 0 };
+    struct cpu_share share[CPU_SHARES] = { 0 };
 
 #pragma omp parallel num_threads(cpu_threads(dev)) if (work > SMALL)
     {
-        multiply_blocks(g, &p, scratch, &team);
+        multiply_blocks(g, &p, scratch, share);
         if (g->symmetric)
             mirror(g);
     }
