@@ -38,6 +38,8 @@ VEC_FN void multiply_tile(const int per, const int rows, const int down,
     for (int i = 0; i < rows; i++) {
         acc[i][0] = low_start;
         acc[i][1] = high_start;
+        __builtin_prefetch(c + i * c_down, 1); /* until the sums are ready */
+        __builtin_prefetch(c + i * c_down + VW, 1);
     }
     for (int64_t k = 0; k < K; k++, a += right, b += GEMM_NR) {
         const vf low = vf_load(b), high = vf_load(b + VW);
