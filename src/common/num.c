@@ -583,7 +583,8 @@ static struct decimal shortest(double x)
         const double middle = (double)unit / 2;
         const double distance = rest > middle ? (double)unit - rest : rest;
 
-        if (fabs(rest - middle) < unsure || fabs(distance - half) < unsure)
+        if (fabs(distance - half) < unsure ||
+            (distance < half && fabs(rest - middle) < unsure))
             break;
         if (distance < half || unit == 1)
             return (struct decimal){
