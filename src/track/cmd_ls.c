@@ -36,41 +36,30 @@ static const struct opt ls_opts[] = {
     { 0 }
 };
 
-static struct table_cell terminal_cell(const struct column *c,
-                                       const struct run_info *r, char ago[32])
-{
-    struct table_cell cell = column_cell(c, r);
-
-    if (c->kind == COLUMN_ATTRIBUTE && strcmp(c->key, "status") == 0 &&
-        r->status == RUN_FINISHED)
-        cell.text = "";
-    if (cell.type == TABLE_TIME)
-        cell = (struct table_cell){ .type = TABLE_TEXT,
-                                    .text = clock_ago(ago, cell.i) };
-    return cell;
-}
-
-static void fill_table(struct table *t, const struct columns *c,
-                       const struct runs *runs, bool terminal)
-{
-    char ago[32];
-
-    for (size_t j = 0; j < c->n; j++)
-        table_column(t, c->item[j].title);
-    for (size_t i = 0; i < runs->n; i++) {
-        for (size_t j = 0; j < c->n; j++)
-            table_add(t, terminal
-                             ? terminal_cell(&c->item[j], &runs->run[i], ago)
-                             : column_cell(&c->item[j], &runs->run[i]));
-    }
-    for (size_t j = 0; j < c->n; j++)
-        column_mark_best(&c->item[j], t, j, runs);
-}
-
 static bool is_document(int form)
 {
     return form == TABLE_ALIGNED || form == TABLE_MARKDOWN ||
            form == TABLE_LATEX;
+}
+
+/* Leave out what most runs are, and say how long ago they were started. */
+static void shorten_cells(struct table *t, const struct columns *c)
+{
+    char ago[32];
+
+    for (size_t i = 0; i < t->n_cells; i++) {
+        const struct column *x = &c->item[i % c->n];
+        struct table_cell *cell = &t->cell[i];
+
+        if (x->kind == COLUMN_ATTRIBUTE && x->attribute == ATTRIBUTE_STATUS &&
+            strcmp(cell->text, run_status_word(RUN_FINISHED)) == 0)
+            cell->text = "";
+        if (cell->type == TABLE_TIME)
+            *cell = (struct table_cell){
+                .type = TABLE_TEXT,
+                .text = arena_strdup(&t->mem, clock_ago(ago, cell->i))
+            };
+    }
 }
 
 static int list_runs(struct table *t, struct runs *runs, int form,
@@ -92,7 +81,9 @@ static int list_runs(struct table *t, struct runs *runs, int form,
     if (text)
         ret = columns_parse(&c, text + adds, runs, e);
     if (ret == 0)
-        fill_table(t, &c, runs, terminal);
+        columns_fill(&c, t, runs, is_document(form));
+    if (ret == 0 && terminal)
+        shorten_cells(t, &c);
     return ret;
 }
 

@@ -29,6 +29,12 @@ void table_columns(struct table *t, const char *name, ...)
     va_end(ap);
 }
 
+void table_reserve(struct table *t, size_t rows)
+{
+    t->room_cells = t->n_cells + rows * t->n_columns;
+    t->cell = xrealloc(t->cell, t->room_cells, sizeof *t->cell);
+}
+
 static struct table_cell *next_cell(struct table *t, enum table_type type)
 {
     struct table_cell *c = &APPEND(t->cell, t->n_cells, t->room_cells);
@@ -113,13 +119,16 @@ void table_spread(struct table *t, double mean, double std, int64_t n,
     c->ci = ci95;
 }
 
+void table_borrow(struct table *t, struct table_cell cell)
+{
+    APPEND(t->cell, t->n_cells, t->room_cells) = cell;
+}
+
 void table_add(struct table *t, struct table_cell cell)
 {
-    struct table_cell *c = next_cell(t, cell.type);
-
-    *c = cell;
     if (cell.text)
-        c->text = arena_strdup(&t->mem, cell.text);
+        cell.text = arena_strdup(&t->mem, cell.text);
+    table_borrow(t, cell);
 }
 
 void table_mark(struct table *t, enum table_mark mark)
@@ -316,9 +325,12 @@ void table_csv_safe(struct buf *b, const char *s)
     table_csv_text(b, quoted);
 }
 
-/* A cell for programs, without quoting; a spread has four parts, other cells
- * one. */
-static void put_exact(struct buf *b, const struct table_cell *c, int part)
+typedef void put_text_fn(struct buf *, const char *);
+
+/* A cell for programs, in which only texts need quoting; a spread has four
+ * parts, other cells one. */
+static void put_exact(struct buf *b, const struct table_cell *c, int part,
+                      put_text_fn *put)
 {
     char text[NUM_TEXT];
 
@@ -328,7 +340,7 @@ static void put_exact(struct buf *b, const struct table_cell *c, int part)
     case TABLE_NONE:
         break;
     case TABLE_TEXT:
-        buf_str(b, c->text);
+        put(b, c->text);
         break;
     case TABLE_INT:
     case TABLE_BYTES:
@@ -346,41 +358,34 @@ static void put_exact(struct buf *b, const struct table_cell *c, int part)
     }
 }
 
-static bool has_spread(const struct table *t, size_t column)
-{
-    for (size_t i = column; i < t->n_cells; i += t->n_columns)
-        if (t->cell[i].type == TABLE_SPREAD)
-            return true;
-    return false;
-}
-
 static void write_separated(const struct table *t, enum table_form form,
                             bool header, struct buf *out)
 {
     /* a spread has four columns */
     static const char *const spread_part[] = { "", " std", " n", " ci95" };
     const bool csv = form == TABLE_CSV || form == TABLE_CSV_SAFE;
-    void (*const put)(struct buf *, const char *) =
-        form == TABLE_CSV        ? table_csv_text
-        : form == TABLE_CSV_SAFE ? table_csv_safe
-                                 : table_tsv_text;
+    put_text_fn *const put = form == TABLE_CSV        ? table_csv_text
+                             : form == TABLE_CSV_SAFE ? table_csv_safe
+                                                      : table_tsv_text;
     const size_t rows = table_rows(t);
-    AUTO_FREE bool *spread = xcalloc(t->n_columns, sizeof *spread);
+    AUTO_FREE int *parts = xcalloc(t->n_columns, sizeof *parts);
     AUTO(buf_clear) struct buf text = BUF_INIT;
 
-    for (size_t j = 0; j < t->n_columns; j++)
-        spread[j] = has_spread(t, j);
+    for (size_t i = 0; i < t->n_cells; i++)
+        if (t->cell[i].type == TABLE_SPREAD)
+            parts[i % t->n_columns] = 3;
     for (size_t row = header ? 0 : 1; row <= rows; row++) {
         for (size_t j = 0; j < t->n_columns; j++) {
-            for (int part = 0; part < (spread[j] ? 4 : 1); part++) {
-                buf_trim(&text, 0);
-                if (row == 0)
-                    buf_printf(&text, "%s%s", t->column[j], spread_part[part]);
-                else
-                    put_exact(&text, &t->cell[(row - 1) * t->n_columns + j],
-                              part);
+            for (int part = 0; part <= parts[j]; part++) {
                 if (j || part)
                     buf_char(out, csv ? ',' : '\t');
+                if (row > 0) {
+                    put_exact(out, &t->cell[(row - 1) * t->n_columns + j], part,
+                              put);
+                    continue;
+                }
+                buf_trim(&text, 0);
+                buf_printf(&text, "%s%s", t->column[j], spread_part[part]);
                 put(out, text.s);
             }
         }

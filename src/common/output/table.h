@@ -125,6 +125,8 @@ void table_column(struct table *, const char *name);
 void table_columns(struct table *, const char *name, ...)
     __attribute__((sentinel));
 
+/* Make room for so many more rows, all at once. */
+void table_reserve(struct table *, size_t rows);
 void table_none(struct table *);
 void table_text(struct table *, const char *s); /* NULL: none */
 void table_printf(struct table *, const char *fmt, ...)
@@ -138,8 +140,10 @@ void table_secs(struct table *, double);
 void table_bytes(struct table *, int64_t);
 void table_spread(struct table *, double mean, double std, int64_t n,
                   double ci95);
-/* A cell of any type; its text is copied. */
+/* A cell of any type; its text is copied, or has to live as long as the table.
+ */
 void table_add(struct table *, struct table_cell);
+void table_borrow(struct table *, struct table_cell);
 void table_mark(struct table *, enum table_mark); /* the last cell */
 
 size_t table_rows(const struct table *);

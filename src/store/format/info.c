@@ -167,8 +167,8 @@ int64_t run_info_last_step(const struct run_info *r)
     int64_t step = -1;
 
     for (size_t i = 0; i < r->n_metrics; i++)
-        if (strncmp(r->metrics[i].key, "system/", 7) != 0 &&
-            r->metrics[i].last_step > step)
+        if (r->metrics[i].last_step > step &&
+            strncmp(r->metrics[i].key, "system/", 7) != 0)
             step = r->metrics[i].last_step;
     return step;
 }

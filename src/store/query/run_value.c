@@ -87,7 +87,6 @@ struct table_cell run_value_attribute(int attribute, const struct run_info *r)
         [ATTRIBUTE_CHANGED] = r->changed,
         [ATTRIBUTE_FOLDER] = r->folder,
         [ATTRIBUTE_ARTIFACTS] = r->artifact_uri,
-        [ATTRIBUTE_HOST] = run_info_tag(r, "gtrack.host")
     };
     struct table_cell cell = { .type = TABLE_NONE };
 
@@ -108,6 +107,8 @@ struct table_cell run_value_attribute(int attribute, const struct run_info *r)
         cell.type = TABLE_INT;
         cell.i = r->attempts;
         return cell;
+    case ATTRIBUTE_HOST:
+        return text_cell(run_info_tag(r, "gtrack.host"));
     case ATTRIBUTE_IDLE:
         return idle_cell(r);
     default:

@@ -185,14 +185,15 @@ void column_mark_best(const struct column *c, struct table *t, size_t at,
 }
 
 void columns_fill(const struct columns *c, struct table *t,
-                  const struct runs *runs)
+                  const struct runs *runs, bool marks)
 {
     for (size_t j = 0; j < c->n; j++)
         table_column(t, c->item[j].title);
+    table_reserve(t, runs->n);
     for (size_t i = 0; i < runs->n; i++)
         for (size_t j = 0; j < c->n; j++)
-            table_add(t, column_cell(&c->item[j], &runs->run[i]));
-    for (size_t j = 0; j < c->n; j++)
+            table_borrow(t, column_cell(&c->item[j], &runs->run[i]));
+    for (size_t j = 0; j < c->n && marks; j++)
         column_mark_best(&c->item[j], t, j, runs);
 }
 

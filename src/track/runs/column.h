@@ -71,8 +71,10 @@ int column_rank(const struct column *, const struct runs *);
 /* Mark the best value of a column of a table, if one is better than others. */
 void column_mark_best(const struct column *, struct table *, size_t at,
                       const struct runs *);
-/* A row for each run, with the best of each column marked. */
-void columns_fill(const struct columns *, struct table *, const struct runs *);
+/* A row for each run, whose texts are borrowed; `marks` marks the best of each
+ * column. */
+void columns_fill(const struct columns *, struct table *, const struct runs *,
+                  bool marks);
 /*
  * One row for all runs with the same values in the columns that `by` lists, or
  * for all runs without it, as gtrack(1), COLUMNS, describes: the mean of each

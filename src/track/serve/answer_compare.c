@@ -28,7 +28,7 @@ static void write_rows(struct emit *o, const char *key, const struct columns *c,
     AUTO(table_clear) struct table t = TABLE_INIT("");
     AUTO_FREE int *places = NULL;
 
-    columns_fill(c, &t, runs);
+    columns_fill(c, &t, runs, true);
     places = table_decimals(&t);
     emit_array(o, key);
     for (size_t j = 0; j < c->n; j++) {

@@ -188,7 +188,7 @@ static void write_rows(struct emit *o, const struct listing *l)
     AUTO(table_clear) struct table t = TABLE_INIT("");
     AUTO_FREE int *places = NULL;
 
-    columns_fill(&l->columns, &t, &l->runs);
+    columns_fill(&l->columns, &t, &l->runs, true);
     places = table_decimals(&t);
     emit_array(o, "rows");
     for (size_t i = 0; i < l->runs.n; i++) {
