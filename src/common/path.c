@@ -20,11 +20,14 @@
 
 char *path_join(const char *folder, const char *name)
 {
-    const size_t n = strlen(folder);
+    const size_t n = strlen(folder), m = strlen(name) + 1;
+    const size_t slash = n > 0 && folder[n - 1] != '/';
+    char *path = xmalloc(n + slash + m);
 
-    if (n == 0)
-        return xstrdup(name);
-    return xasprintf("%s%s%s", folder, folder[n - 1] == '/' ? "" : "/", name);
+    memcpy(path, folder, n);
+    memcpy(path + n, "/", slash);
+    memcpy(path + n + slash, name, m);
+    return path;
 }
 
 char *path_parent(const char *path)

@@ -78,6 +78,13 @@ list >before
 shown && ! cmp -s before with && shown
 ok $? "a run that goes on after its end is seen"
 
+# the cache has its runs after the others, though its name comes before
+echo loss=1 | gtrack log -e other deleted >out 2>err
+mv "$(dirname "$(gtrack where deleted)")" runs/.trash/
+shown && file=$(ls -i cache/*.index) && shown &&
+    test "$(ls -i cache/*.index)" = "$file"
+ok $? "a run of an experiment that is deleted is found in the cache"
+
 # what MLflow writes
 note=$run/tags/mlflow.note.content
 list >before

@@ -77,17 +77,20 @@ static bool is_unchanged(const struct index *x, const char *key,
             : openat(x->root_fd, key, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct hash128 h = { 0 };
     AUTO(buf_clear) struct buf path = BUF_INIT;
+    size_t folder;
 
     if (fd < 0)
         return false;
+    buf_str(&path, key);
+    buf_char(&path, '/');
+    folder = path.len;
     for (const char *p = paths; p < paths + n; p += strlen(p) + 1) {
         struct stat st;
 
         if (*p < (char)when)
             continue;
-        path.len = 0;
-        if (few)
-            buf_printf(&path, "%s/%s", key, p + 1);
+        buf_trim(&path, folder);
+        buf_str(&path, p + 1);
         h = hash_state(h, fstatat(fd, few ? path.s : p + 1, &st, 0) < 0 ? NULL
                                                                         : &st);
     }
@@ -217,7 +220,7 @@ void pack_run(struct buf *b, const struct run_info *r)
 
 /* -- unpacking --------------------------------------------------------- */
 
-static void read_bytes(struct unpack *u, void *out, size_t n)
+static inline void read_bytes(struct unpack *u, void *out, size_t n)
 {
     memset(out, 0, n);
     if (!u->good || n > (size_t)(u->end - u->at)) {
@@ -410,6 +413,7 @@ static bool read_records(struct index *x)
 {
     struct unpack u = { x->data + sizeof magic, x->data + x->size, true };
     size_t room = 0;
+    bool sorted = true; /* mostly: index_save() gets the keys so */
 
     while (u.good && u.at < u.end) {
         const uint32_t size = unpack_u32(&u);
@@ -425,9 +429,11 @@ static bool read_records(struct index *x)
         if (!u.good || !slot.key || u.at > start + size)
             return false;
         u.at = start + size;
+        if (x->n_slots && strcmp(x->slot[x->n_slots - 1].key, slot.key) > 0)
+            sorted = false;
         APPEND(x->slot, x->n_slots, room) = slot;
     }
-    SORT(x->slot, x->n_slots, str_compare);
+    SORT(x->slot, sorted ? 0 : x->n_slots, str_compare);
     return true;
 }
 

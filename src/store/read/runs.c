@@ -385,7 +385,7 @@ static bool is_wanted(const struct crew *crew, const char *id)
 
 static void add_tasks(struct crew *crew, const struct experiment *x)
 {
-    const char *below = x->folder + strlen(crew->root) + 1;
+    const size_t below = strlen(crew->root) + 1;
     AUTO(path_list_clear) struct path_list names = { 0 };
     struct err e = { 0 };
 
@@ -405,7 +405,7 @@ static void add_tasks(struct crew *crew, const struct experiment *x)
             !is_wanted(crew, names.name[i]))
             continue;
         APPEND(crew->task, crew->n, crew->room) = (struct load_task){
-            .x = x, .key = xasprintf("%s/%s", below, names.name[i])
+            .x = x, .key = xstrdup(path_listed(&names, i) + below)
         };
     }
 }
@@ -450,28 +450,43 @@ static void collect(struct runs *runs, struct crew *crew)
     SORT(runs->run, runs->n, by_start);
 }
 
+static void *open_index(void *arg)
+{
+    struct crew *crew = arg;
+
+    index_open(&crew->index, crew->root, crew->flags & LOAD_FRESH);
+    return NULL;
+}
+
 int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
                   int flags, struct err *e)
 {
     struct crew crew = { .root = root, .flags = flags, .ids = ids, .n_ids = n };
     AUTO(experiments_free) struct experiments all = { 0 };
+    pthread_t reader; /* the index takes as long as listing the runs */
+    const bool started = threads_start(&reader, open_index, &crew) == 0;
+    int ret;
 
     crew.links = flags & LOAD_LINKS ? PATH_FOLLOW_LINKS : PATH_NO_LINKS;
     *runs = (struct runs){ 0 };
-    if (experiments_load(&all, root, crew.links, e) < 0)
-        return -1;
-    for (size_t i = 0; i < all.n; i++)
+    ret = experiments_load(&all, root, crew.links, e);
+    for (size_t i = 0; i < all.n && ret == 0; i++)
         if (!all.item[i].deleted || (flags & LOAD_DELETED))
             add_tasks(&crew, &all.item[i]);
-    index_open(&crew.index, root, flags & LOAD_FRESH);
+    if (started)
+        pthread_join(reader, NULL);
+    else
+        open_index(&crew);
     run_tasks(&crew, &runs->mem);
-    if (!ids)
+    if (!ids && ret == 0)
         save_index(&crew);
     index_close(&crew.index, &runs->mem);
     collect(runs, &crew);
     judge_beats(runs, root);
     arena_join(&runs->mem, &all.mem); /* names of experiments */
-    return 0;
+    if (ret < 0)
+        runs_free(runs);
+    return ret;
 }
 
 int runs_load(struct runs *runs, const char *root, int flags, struct err *e)
