@@ -65,8 +65,8 @@ static int64_t block_row(const struct gemm_block *b, int64_t panel)
 /*
  * The pieces of packing.  Where k runs along the rows of memory (both sides of
  * y = x w'), a piece is a panel.  Where k runs across them (both sides of dw =
- * dy' x), a piece is some rows, which are read from end to end into all panels:
- * a single panel would need a few numbers of each row, and wait for each.
+ * dy' x), a piece is some rows, which go into all panels: a single panel would
+ * need a few numbers of every row, and wait for each.
  */
 enum { PIECE_ROWS = 16 };
 
@@ -202,74 +202,41 @@ void gemm_pack_b(float *out, const struct gemm_view *b, int64_t j, int64_t cols,
     pack_cols(1, out, b, j, cols, from, K);
 }
 
-VEC_FN void copy_words(enum dtype type, const int per, float *out,
-                       const void *data, int64_t at, int64_t right, int64_t n,
-                       bool below)
+/* The numbers of k in a piece that begins at word `first`. */
+static int64_t piece_numbers(const struct gemm_block *b, bool along,
+                             int64_t first)
 {
-    for (int64_t i = 0; i < n; i += VW)
-        vf_give(out, DT_F32, i,
-                across(type, per, data, at + i, right, n - i, below), n - i);
-}
+    const int64_t n = count_numbers(b) - first * b->per;
 
-static void pack_panel(const struct gemm_block *b, float *out, int64_t row,
-                       int64_t rows)
-{
-    pack_rows(b->per, out, &b->g->a, b->row + row, rows, first_number(b),
-              count_numbers(b));
+    return along ? n : smaller(n, PIECE_ROWS * b->per);
 }
 
 static void pack_a_piece(const struct gemm_block *b, int64_t piece)
 {
-    const struct gemm_view *v = &b->g->a;
-    const int64_t first = piece * PIECE_ROWS;
-    const int64_t end = smaller(first + PIECE_ROWS, b->K);
+    const bool along = b->g->a.right == 1;
+    const int64_t first = along ? 0 : piece * PIECE_ROWS;
+    const int64_t end = along ? piece + 1 : b->panels;
 
-    if (v->right == 1) {
-        const int64_t row = block_row(b, piece);
+    for (int64_t p = along ? piece : 0; p < end; p++) {
+        const int64_t row = block_row(b, p), n = block_row(b, p + 1) - row;
 
-        pack_panel(b, b->a + row * b->K, row, block_row(b, piece + 1) - row);
-        return;
-    }
-    for (int64_t k = first; k < end; k++) {
-        const int64_t at = b->row + (b->from + k) * b->per * v->right;
-        const bool below = (k + 1) * b->per <= count_numbers(b);
-
-        for (int64_t p = 0; p < b->panels; p++) {
-            const int64_t row = block_row(b, p), n = block_row(b, p + 1) - row;
-
-            BY_WORD(v->type, b->per, copy_words, b->a + row * b->K + k * n,
-                    v->data, at + row, v->right, n, below);
-        }
+        pack_rows(b->per, b->a + row * b->K + first * n, &b->g->a, b->row + row,
+                  n, first_number(b) + first * b->per,
+                  piece_numbers(b, along, first));
     }
 }
 
 static void pack_b_piece(const struct gemm_block *b, int64_t piece)
 {
-    const struct gemm_view *v = &b->g->b;
-    const int64_t end = smaller((piece + 1) * PIECE_ROWS, b->K);
+    const bool along = b->g->b.down == 1;
+    const int64_t first = along ? 0 : piece * PIECE_ROWS;
+    const int64_t end = along ? (piece + 1) * GEMM_NR : b->cols;
 
-    if (v->down == 1) {
-        const int64_t col = piece * GEMM_NR;
-
-        pack_cols(b->per, b->b + col * b->K, v, b->col + col,
-                  smaller(GEMM_NR, b->cols - col), first_number(b),
-                  count_numbers(b));
-        return;
-    }
-    for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
-        const int64_t at = b->col + (b->from + k) * b->per * v->down;
-        const bool below = (k + 1) * b->per <= count_numbers(b);
-
-        for (int64_t col = 0; col < b->cols; col += GEMM_NR) {
-            const int64_t n = smaller(GEMM_NR, b->cols - col);
-            float *out = b->b + col * b->K + k * GEMM_NR;
-
-            BY_WORD(v->type, b->per, copy_words, out, v->data, at + col,
-                    v->down, n, below);
-            for (int64_t i = n; i < GEMM_NR; i++)
-                out[i] = 0.0f;
-        }
-    }
+    for (int64_t col = along ? piece * GEMM_NR : 0; col < end; col += GEMM_NR)
+        pack_cols(b->per, b->b + col * b->K + first * GEMM_NR, &b->g->b,
+                  b->col + col, smaller(GEMM_NR, b->cols - col),
+                  first_number(b) + first * b->per,
+                  piece_numbers(b, along, first));
 }
 
 /* ---- dividing ---------------------------------------------------------- */
@@ -428,7 +395,8 @@ static void multiply_own_panel(const struct gemm_block *b, int64_t panel,
     float pa[GEMM_MR * GEMM_K] __attribute__((aligned(64)));
 
     fetch_panel(b, panel + 1);
-    pack_panel(b, pa, row, block_row(b, panel + 1) - row);
+    pack_rows(b->per, pa, &b->g->a, b->row + row, block_row(b, panel + 1) - row,
+              first_number(b), count_numbers(b));
     for (int64_t group = 0; group < groups; group++)
         multiply_run(b, pa, panel, panel + 1, group);
 }
