@@ -282,43 +282,41 @@ static int set_conf(struct encoding *w, struct err *e)
 }
 
 /* Record the tokenizer and the shards in PREFIX.tokens.lock. */
-static int write_lock(const struct encoding *w, const struct sink *sink,
+static int write_lock(const struct encoding *w, struct sink *sink,
                       struct err *e)
 {
     AUTO_FREE char *path =
         xasprintf("%s%stokens.lock", output, str_ends(output, "/") ? "" : ".");
-    const struct sink_file *file;
+    struct sink_file *const *file;
     AUTO(lock_clear) struct lock l = { 0 };
-    AUTO_FREE char **shard = NULL;
     size_t n;
 
     lock_init(&l, path);
     file = sink_files(sink, &n);
-    shard = xcalloc(n, sizeof *shard);
-    for (size_t i = 0; i < n; i++)
-        shard[i] = file[i].path;
     memcpy(l.vocabulary, tokenizer_hash(w->tokenizer), SHA256_TEXT);
     l.ids = tokenizer_vocab(w->tokenizer);
     l.eot = eot_words[eot];
     l.chat = w->jinja;
     l.command = w->part;
     buf_str(&l.clean, str_or_empty(w->dropped));
-    return lock_add_shards(&l, shard, n, w->conf.threads, e) < 0
-               ? -1
-               : lock_write(&l, path, e);
+    for (size_t i = 0; i < n; i++)
+        if (lock_add_shard(&l, file[i]->path, file[i]->sha256, file[i]->size,
+                           e) < 0)
+            return -1;
+    return lock_write(&l, path, e);
 }
 
-static int print_files(const struct sink *sink, struct err *e)
+static int print_files(struct sink *sink, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.encode/1");
-    const struct sink_file *file;
+    struct sink_file *const *file;
     size_t n;
 
     table_columns(&t, "file", "tokens", NULL);
     file = sink_files(sink, &n);
     for (size_t i = 0; i < n; i++) {
-        table_text(&t, file[i].path);
-        table_int(&t, file[i].tokens);
+        table_text(&t, file[i]->path);
+        table_int(&t, file[i]->tokens);
     }
     return table_finish(&t, 0, &style, e);
 }

@@ -2,7 +2,6 @@
 #include "data/shards/lock.h"
 
 #include <glob.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include "common/buf.h"
 #include "common/format/source_list.h"
 #include "common/log.h"
-#include "common/machine/cores.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
@@ -99,40 +97,18 @@ static int add_file(struct lock *l, enum lock_role role, const char *path,
     return sha256_file(path, entry->sha256, &entry->size, e);
 }
 
-/* Shards whose hashes are computed. */
-struct hashing {
-    char *const *path;
+int lock_add_shard(struct lock *l, const char *path, const char *sha256,
+                   int64_t size, struct err *e)
+{
     struct lock_entry *entry;
-    size_t n;
-    atomic_size_t next;
-};
 
-static void hash_shards(void *arg)
-{
-    struct hashing *h = arg;
-    size_t i;
-
-    while ((i = atomic_fetch_add(&h->next, 1)) < h->n)
-        if (sha256_file(h->path[i], h->entry[i].sha256, &h->entry[i].size,
-                        ERR_IGNORED) < 0)
-            h->entry[i].size = -1;
-}
-
-int lock_add_shards(struct lock *l, char *const *path, size_t n, int threads,
-                    struct err *e)
-{
-    struct hashing h = { .path = path, .n = n };
-    const size_t had = l->n;
-
-    for (size_t i = 0; i < n; i++)
-        if (add_entry(l, LOCK_TOKENS, path[i], e) < 0)
-            return -1;
-    h.entry = l->entry + had;
-    threads_run(hash_shards, &h, 0, n < (size_t)threads ? (int)n : threads);
-    for (size_t i = 0; i < n; i++) /* the error is that of another try */
-        if (h.entry[i].size < 0 &&
-            sha256_file(path[i], h.entry[i].sha256, &h.entry[i].size, e) < 0)
-            return -1;
+    if (!*sha256)
+        return add_file(l, LOCK_TOKENS, path, e);
+    if (add_entry(l, LOCK_TOKENS, path, e) < 0)
+        return -1;
+    entry = &l->entry[l->n - 1];
+    memcpy(entry->sha256, sha256, sizeof entry->sha256);
+    entry->size = size;
     return 0;
 }
 

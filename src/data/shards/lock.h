@@ -73,9 +73,9 @@ void lock_init(struct lock *, const char *path); /* where it will be written */
 int lock_add(struct lock *, enum lock_role, const char *path, struct err *);
 /* Add the shards of sources, as the setting data.train names them. */
 int lock_add_sources(struct lock *, const char *sources, struct err *);
-/* Add n shards, whose hashes are computed by several threads. */
-int lock_add_shards(struct lock *, char *const *path, size_t n, int threads,
-                    struct err *);
+/* Add a shard; its hash is "" if it must be computed. */
+int lock_add_shard(struct lock *, const char *path, const char *sha256,
+                   int64_t size, struct err *);
 int lock_write(struct lock *, const char *path, struct err *);
 int lock_load(struct lock *, const char *path, struct err *);
 void lock_clear(struct lock *);

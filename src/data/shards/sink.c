@@ -9,11 +9,11 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "common/sha256.h"
 #include "common/sig.h"
 #include "data/shards/lock.h"
 
@@ -35,7 +35,7 @@ struct sink_lock {
 struct sink {
     struct sink_conf conf;
     struct sink_shard shard[SUBSETS];
-    struct sink_file *file; /* complete, written in this run or before */
+    struct sink_file **file; /* complete, written in this run or before */
     size_t n_files, files_room;
     char *state_path;
     struct sink_lock lock[SUBSETS + 1]; /* the last one is that of the prefix */
@@ -81,15 +81,38 @@ static int open_shard(struct sink *s, int subset, int64_t n, struct err *e)
     return got;
 }
 
+static struct sink_file *add_file(struct sink *s, int subset, int64_t number,
+                                  int64_t tokens)
+{
+    struct sink_file *f = xcalloc(1, sizeof *f);
+
+    f->path = sink_path(&s->conf, subset, number);
+    f->tokens = tokens;
+    APPEND(s->file, s->n_files, s->files_room) = f;
+    return f;
+}
+
+/* Without a hash, the caller hashes the file again, and gets the error. */
+static void *hash_file(void *arg)
+{
+    struct sink_file *f = arg;
+
+    if (sha256_file(f->path, f->sha256, &f->size, ERR_IGNORED) < 0)
+        f->sha256[0] = '\0';
+    return NULL;
+}
+
 static int finish_shard(struct sink *s, int subset, struct err *e)
 {
     struct sink_shard *t = &s->shard[subset];
+    struct sink_file *f;
 
     t->open = false;
     if (shard_commit(&t->out, e) < 0)
         return -1;
-    APPEND(s->file, s->n_files, s->files_room) =
-        (struct sink_file){ sink_path(&s->conf, subset, t->number++), t->n };
+    f = add_file(s, subset, t->number++, t->n);
+    f->is_hashed = s->conf.shard_tokens > 0 &&
+                   threads_start(&f->thread, hash_file, f) == 0;
     t->n = 0;
     return 0;
 }
@@ -167,9 +190,7 @@ static void list_complete(struct sink *s)
 {
     for (int i = 0; i < SUBSETS; i++)
         for (int64_t k = 0; k < s->shard[i].number; k++)
-            APPEND(s->file, s->n_files, s->files_room) =
-                (struct sink_file){ sink_path(&s->conf, i, k),
-                                    s->conf.shard_tokens };
+            add_file(s, i, k, s->conf.shard_tokens);
 }
 
 /* Continue an incomplete shard, if it has the ids that were written to it. */
@@ -467,6 +488,8 @@ int sink_close(struct sink *s, struct err *e)
 
 void sink_free(struct sink *s)
 {
+    size_t n;
+
     if (!s)
         return;
     for (int i = 0; i < SUBSETS; i++) {
@@ -477,8 +500,9 @@ void sink_free(struct sink *s)
         else if (t->open)
             save_abandon(&t->out.save);
     }
-    for (size_t i = 0; i < s->n_files; i++)
-        free(s->file[i].path);
+    sink_files(s, &n);
+    for (size_t i = 0; i < n; i++)
+        FREE(s->file[i]->path, s->file[i]);
     free(s->file);
     for (int i = 0; i <= SUBSETS; i++) {
         const struct sink_lock *l = &s->lock[i];
@@ -492,8 +516,13 @@ void sink_free(struct sink *s)
     FREE(s->state_path, s);
 }
 
-const struct sink_file *sink_files(const struct sink *s, size_t *n)
+struct sink_file *const *sink_files(struct sink *s, size_t *n)
 {
+    for (size_t i = 0; i < s->n_files; i++) {
+        if (s->file[i]->is_hashed)
+            pthread_join(s->file[i]->thread, NULL);
+        s->file[i]->is_hashed = false;
+    }
     *n = s->n_files;
     return s->file;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/sha256.h"
 #include "data/corpus/clean.h"
 #include "data/corpus/corpus.h"
 #include "data/shards/shard.h"
@@ -76,12 +78,16 @@ int sink_join(struct sink *, const char *parts, const char *hash,
 
 /* Finish the shards, and remove older ones with higher numbers. */
 int sink_close(struct sink *, struct err *);
-/* The n shards, after sink_close(). */
+/* The n shards, after sink_close().  Numbered shards of this run are hashed by
+ * threads while the next are written. */
 struct sink_file {
     char *path;
-    int64_t tokens;
+    int64_t tokens, size;
+    char sha256[SHA256_TEXT]; /* or "" */
+    pthread_t thread;
+    bool is_hashed; /* by the thread */
 };
-const struct sink_file *sink_files(const struct sink *, size_t *n);
+struct sink_file *const *sink_files(struct sink *, size_t *n);
 /* The path of a shard; the caller frees it. */
 char *sink_path(const struct sink_conf *, int subset, int64_t number);
 
