@@ -100,8 +100,8 @@ struct corpus_doc {
     int64_t line;      /* its first line, from 1; a row of Parquet */
     const char *whole; /* its line of JSON, if lines are kept, or NULL */
     size_t whole_len;
+    int64_t invalid;   /* bytes that are not UTF-8 */
     bool begins, ends; /* a document; both are set unless it is a part */
-    bool invalid;      /* some of it is not UTF-8 */
 };
 
 struct corpus_block {

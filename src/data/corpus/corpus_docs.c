@@ -158,12 +158,10 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     if (ret < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
-        const int64_t bad = count_invalid(&b->doc[i]);
-
-        b->doc[i].invalid = bad > 0;
+        b->doc[i].invalid = count_invalid(&b->doc[i]);
         text += (int64_t)b->doc[i].len;
         ends += b->doc[i].ends;
-        invalid += bad;
+        invalid += b->doc[i].invalid;
     }
     pthread_mutex_lock(&c->lock);
     c->finding--;

@@ -488,8 +488,6 @@ int sink_close(struct sink *s, struct err *e)
 
 void sink_free(struct sink *s)
 {
-    size_t n;
-
     if (!s)
         return;
     for (int i = 0; i < SUBSETS; i++) {
@@ -500,8 +498,8 @@ void sink_free(struct sink *s)
         else if (t->open)
             save_abandon(&t->out.save);
     }
-    sink_files(s, &n);
-    for (size_t i = 0; i < n; i++)
+    sink_files(s, &s->n_files); /* waits for the threads */
+    for (size_t i = 0; i < s->n_files; i++)
         FREE(s->file[i]->path, s->file[i]);
     free(s->file);
     for (int i = 0; i <= SUBSETS; i++) {

@@ -48,18 +48,6 @@ static int mark_specials(struct tokenizer *t, struct err *e)
     return got;
 }
 
-/* The id of these bytes, which is nearly always that after the last merge's. */
-static int32_t find_next(const struct tokenizer *t, const uint8_t *s, size_t n)
-{
-    const int32_t next =
-        t->n_merges > 0 ? t->merge[t->n_merges - 1].into + 1 : 0;
-
-    return next < t->n_ids && t->token[next].len == n &&
-                   memcmp(token_text(t, next), s, n) == 0
-               ? next
-               : tokenizer_find(t, s, n);
-}
-
 /* A line is two names with a space between them. */
 static int parse_merge(struct tokenizer *t, const char *line, size_t n,
                        bool vocab, struct err *e)
@@ -85,7 +73,7 @@ static int parse_merge(struct tokenizer *t, const char *line, size_t n,
         return err_input(e, "'%.*s' is not a known token",
                          (int)(id[0] < 0 ? left : n - left - 1),
                          id[0] < 0 ? line : space + 1);
-    id[2] = vocab ? find_next(t, bytes, (size_t)(a + b)) : t->n_ids;
+    id[2] = vocab ? tokenizer_find(t, bytes, (size_t)(a + b)) : t->n_ids;
     if (!vocab && tokenizer_add(t, id[2], bytes, (size_t)(a + b), e) < 0)
         return -1;
     if (id[2] < 0)
