@@ -113,6 +113,14 @@ inline void shuffle(std::vector<int> &v, size_t n, uint64_t salt)
 
 /* ---- blocks ------------------------------------------------------------ */
 
+enum { MOST_ARRAYS = 256 }; /* declared in all kernels */
+
+inline void note_bounds(const void *p, size_t n)
+{
+    blk->low = std::min(blk->low, (uintptr_t)p);
+    blk->high = std::max(blk->high, (uintptr_t)p + n);
+}
+
 /* An array that the whole block shares, one for each declaration in the source.
  * It has exactly the size asked for, so that the address sanitizer finds
  * overruns. */
@@ -133,6 +141,7 @@ inline void *shared_at(const void *site, size_t n)
         std::swap(blk->arrays[i], blk->arrays[blk->arrays_used]);
         i = blk->arrays_used++;
         memset(blk->arrays[i].p, 0xff, n);
+        note_bounds(blk->arrays[i].p, n);
         blk->shared_size += n;
         if (blk->shared_size > blk->shared_most ||
             blk->shared_size - blk->dynamic_size > MAX_SHARED_PLAIN)
@@ -159,8 +168,10 @@ inline void set_dynamic(size_t n)
             abort();
         blk->dynamic_size = n;
     }
-    if (n)
+    if (n) {
         memset(blk->dynamic, 0xff, n);
+        note_bounds(blk->dynamic, n);
+    }
 }
 
 inline void set_geometry(dim3 dim)
@@ -200,8 +211,11 @@ inline void run_block(const kernel_launch &k, size_t index,
         }
     } mine;
 
-    if (!mine.b)
+    if (!mine.b) {
         mine.b = new block();
+        /* never moved, so that emu_race.cu may look at any time */
+        mine.b->arrays.reserve(MOST_ARRAYS);
+    }
     blk = mine.b;
     blk->name = k.name;
     blk->overlaps = k.overlaps;
@@ -223,6 +237,8 @@ inline void run_block(const kernel_launch &k, size_t index,
         blk->warps[w] = { 0, lanes >= WARP ? ~0u : (1u << lanes) - 1, 0 };
     }
     blk->arrays_used = 0;
+    blk->low = UINTPTR_MAX;
+    blk->high = 0;
     set_dynamic(k.room.dynamic);
     blk->shared_size = k.room.dynamic;
     blk->shared_most = k.room.most;

@@ -111,6 +111,7 @@ struct block {
     size_t arrays_used;
     void *dynamic;
     size_t dynamic_size, shared_size, shared_most;
+    uintptr_t low, high; /* all shared memory lies between */
     void *host_sp;
     const char *name;
     bool overlaps; /* the kernel before may still run */

