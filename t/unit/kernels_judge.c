@@ -9,7 +9,7 @@
  * The references say the same for each device and on each machine, and they
  * take most of the time: what a shape is given and what is wanted of it, for
  * each variant in its order, is kept for the next call with this shape, or in
- * a file of the folder KERNELS_ANSWERS.
+ * a file of the folder KERNELS_ANSWERS, which several processes may use.
  */
 #include "config.h"
 #include "common/mem.h"
@@ -20,6 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { GUARD = 128 }; /* bytes before and after each buffer */
 
@@ -229,6 +230,7 @@ static void prepare_case(struct op_case *c)
 
 static FILE *answers; /* of this shape */
 static bool known;    /* to be read; else to be written */
+static char path[4096], unfinished[4096 + 32];
 
 static void stop(const char *why)
 {
@@ -242,7 +244,6 @@ static void open_answers(const struct op_test *test, const int64_t *shape)
     static char *kept;
     static size_t kept_bytes;
     const char *folder = getenv("KERNELS_ANSWERS");
-    char path[4096];
     int n;
 
     if (!folder) {
@@ -260,14 +261,19 @@ static void open_answers(const struct op_test *test, const int64_t *shape)
                       (long long)shape[i]);
     answers = fopen(path, "rb");
     known = answers != NULL;
-    if (!known)
-        answers = fopen(path, "wb");
+    if (known)
+        return;
+    snprintf(unfinished, sizeof unfinished, "%s.%ld", path, (long)getpid());
+    answers = fopen(unfinished, "wb");
 }
 
 static void close_answers(void)
 {
     if (fclose(answers) != 0)
         stop("the disk is full");
+    if (unfinished[0] && rename(unfinished, path) < 0)
+        stop("a file cannot be renamed");
+    unfinished[0] = '\0';
 }
 
 static void pass_on(void *data, size_t bytes)
