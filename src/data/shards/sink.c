@@ -102,11 +102,20 @@ static void *hash_file(void *arg)
     return NULL;
 }
 
+static void await_hash(struct sink_file *f)
+{
+    if (f->is_hashed)
+        pthread_join(f->thread, NULL);
+    f->is_hashed = false;
+}
+
 static int finish_shard(struct sink *s, int subset, struct err *e)
 {
     struct sink_shard *t = &s->shard[subset];
     struct sink_file *f;
 
+    if (s->n_files > 0) /* one thread, however small shards are */
+        await_hash(s->file[s->n_files - 1]);
     t->open = false;
     if (shard_commit(&t->out, e) < 0)
         return -1;
@@ -516,11 +525,8 @@ void sink_free(struct sink *s)
 
 struct sink_file *const *sink_files(struct sink *s, size_t *n)
 {
-    for (size_t i = 0; i < s->n_files; i++) {
-        if (s->file[i]->is_hashed)
-            pthread_join(s->file[i]->thread, NULL);
-        s->file[i]->is_hashed = false;
-    }
+    for (size_t i = 0; i < s->n_files; i++)
+        await_hash(s->file[i]);
     *n = s->n_files;
     return s->file;
 }

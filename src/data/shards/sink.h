@@ -78,8 +78,8 @@ int sink_join(struct sink *, const char *parts, const char *hash,
 
 /* Finish the shards, and remove older ones with higher numbers. */
 int sink_close(struct sink *, struct err *);
-/* The n shards, after sink_close().  Numbered shards of this run are hashed by
- * threads while the next are written. */
+/* The n shards, after sink_close().  A numbered shard of this run is hashed by
+ * a thread while the next is written. */
 struct sink_file {
     char *path;
     int64_t tokens, size;
