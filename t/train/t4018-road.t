@@ -23,8 +23,9 @@ gtrain -q --config quickstart.ini >log 2>&1
 ok $? "a base model is trained" "$(cat log)"
 "$top/scripts/demo-chat" "$(dirname "$(command -v gtrain)")" . >out 2>err
 ok $? "scripts/demo-chat ends well" "$(tail -n 20 err)"
-like out '^20 of 20 answers are right' \
-    "the model has learned to answer all of a closed set of questions"
+# How many depends on the text, which changes with README.md and doc/.
+like out '^\(18\|19\|20\) of 20 answers are right' \
+    "the model has learned to answer nearly all of a closed set of questions"
 awk '$1 == "capitals" { acc[n++] = $3 }
     END { exit !(n == 2 && acc[1] > acc[0] + 0.2) }' out
 ok $? "a task of an INI file shows what it has learned" "$(cat out)"
