@@ -71,16 +71,22 @@ void xreplace(char **to, const char *s)
     *to = s ? xstrdup(s) : NULL;
 }
 
+static char *print(const char *fmt, va_list ap)
+{
+    char *s;
+
+    return check(vasprintf(&s, fmt, ap) < 0 ? NULL : s, 0);
+}
+
 char *xasprintf(const char *fmt, ...)
 {
     char *s;
-    int n;
     va_list ap;
 
     va_start(ap, fmt);
-    n = vasprintf(&s, fmt, ap);
+    s = print(fmt, ap);
     va_end(ap);
-    return check(n < 0 ? NULL : s, 0);
+    return s;
 }
 
 void *mem_alloc(size_t count, size_t size, const char *what, struct err *e)
@@ -135,18 +141,15 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
-    char *s;
-    int n;
+    char *s, *copy;
     va_list ap;
 
     va_start(ap, fmt);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    s = print(fmt, ap);
     va_end(ap);
-    s = arena_alloc(a, (size_t)n + 1);
-    va_start(ap, fmt);
-    vsnprintf(s, (size_t)n + 1, fmt, ap);
-    va_end(ap);
-    return s;
+    copy = arena_strdup(a, s);
+    free(s);
+    return copy;
 }
 
 void *arena_grow(struct arena *a, void *array, size_t n, size_t size)
