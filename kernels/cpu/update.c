@@ -15,6 +15,9 @@
 typedef double vd __attribute__((vector_size(4 * VW))); /* VW / 2 */
 typedef float vhalf __attribute__((vector_size(2 * VW)));
 
+/* A page of floats: what is fetched ahead of a sum that waits for memory. */
+enum { AHEAD = 1024 };
+
 /* Sum of squares of up to SUMSQ_CHUNK numbers, in double. */
 VEC_FN void chunk_squares(enum dtype type, const void *g, int64_t from,
                           int64_t n, double *out)
@@ -29,6 +32,8 @@ VEC_FN void chunk_squares(enum dtype type, const void *g, int64_t from,
             vhalf low, high;
             vd a, b;
 
+            __builtin_prefetch((const char *)g + (from + i + j * VW + AHEAD) *
+                                                     (int64_t)dtype_size(type));
             memcpy(&low, &v, sizeof low);
             memcpy(&high, (const char *)&v + sizeof low, sizeof high);
             a = __builtin_convertvector(low, vd);
