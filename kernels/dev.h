@@ -5,9 +5,7 @@
 #include "common/err.h"
 #include "kernels/ops.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BEGIN_EXTERN_C
 
 /* The uses of memory.  The first ones are computed before any is allocated; the
  * device allocates the last two for itself. */
@@ -159,6 +157,4 @@ int dev_sync(struct dev *, struct err *);
 int dev_receive(struct dev *, struct err *);
 void dev_close(struct dev *);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

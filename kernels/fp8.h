@@ -86,9 +86,7 @@ HALF_FN float fp8_scale(float most, int mantissa)
     return float_from_bits((exponent > top ? exponent - top : 1) << 23);
 }
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BEGIN_EXTERN_C
 
 /* Round n numbers with the scale of `most`. */
 void fp8_round(float *x, int64_t n, float most, int mantissa);
@@ -105,6 +103,4 @@ void fp8_linear_bwd(linear_bwd_fn *op, struct dev *, struct tensor *dx,
                     const struct tensor *x, const struct tensor *w,
                     const struct tensor *dy);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

@@ -2,9 +2,9 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "common/err.h"
+
+BEGIN_EXTERN_C
 
 /*
  * gpus - what data sheets say about GPUs, and about what plan compares
@@ -32,6 +32,4 @@ extern const struct gpu gpu_table[]; /* ends with a NULL name */
  * multiprocessors: 1, less for a slice (MIG), and 0 for another device. */
 double gpu_share(const struct gpu *gpu, const char *device, int sms);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

@@ -1,11 +1,10 @@
 #pragma once
 
+#include "common/err.h"
 #include "kernels/rope.h"
 #include "kernels/tensor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BEGIN_EXTERN_C
 
 /*
  * ops - what a device can compute
@@ -460,6 +459,4 @@ struct ops {
 
 extern const struct ops ref_ops;
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

@@ -6,9 +6,7 @@
 
 #include "kernels/cuda/cublaslt.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BEGIN_EXTERN_C
 
 /*
  * algorithms - the fastest algorithm of cuBLASLt for each kind of product
@@ -45,6 +43,4 @@ void algorithms_add(struct algorithms *, const struct algorithms_key *,
                     const struct cublaslt_algo *);
 void algorithms_close(struct algorithms *);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

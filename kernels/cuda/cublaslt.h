@@ -8,9 +8,7 @@
 
 #include "common/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BEGIN_EXTERN_C
 
 /*
  * cublaslt - the part of cuBLASLt that gemm_cublaslt.cu calls
@@ -118,6 +116,4 @@ static inline bool cublaslt_is_off(void)
 enum { CUBLASLT_VERSIONS = 2 };
 int cublaslt_load(struct cublaslt *, int which, struct err *e);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

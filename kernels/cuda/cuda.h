@@ -6,9 +6,7 @@
 
 #include "kernels/dev.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BEGIN_EXTERN_C
 
 /* A stream, and memory for the work that it is given, which runs in order. */
 struct cuda_queue {
@@ -87,6 +85,4 @@ void cuda_side_wait(struct dev *dev, struct cuda_side *s, int i);
 /* dev_alloc(), but NULL marks the device as failed. */
 void *cuda_alloc(struct dev *dev, size_t n, enum dev_use, const char *op);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

@@ -3,14 +3,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/err.h"
 #include "kernels/tensor.h"
 
-/* gemm - matrix products on a CUDA device, for the other kernels */
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct dev;
+BEGIN_EXTERN_C
 
 /*
  * gemm - products of matrices on the CUDA device
@@ -41,6 +37,8 @@ struct dev;
  * the rest of the epilogue.  For GEMM_GELU the sums are then in aux, if it is
  * given, else in d.
  */
+struct dev;
+
 enum gemm_epilogue {
     GEMM_PLAIN,
     GEMM_BIAS,
@@ -106,6 +104,4 @@ void gemm_close(struct dev *dev);
 /* "cuBLASLt 130100", or why it is not there; returns out. */
 char *gemm_describe(struct dev *dev, char *out, size_t room);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

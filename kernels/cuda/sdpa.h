@@ -4,9 +4,7 @@
 
 #include "kernels/dev.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BEGIN_EXTERN_C
 
 /*
  * sdpa - attention by cuDNN
@@ -35,6 +33,4 @@ bool sdpa_switch_off(struct dev *dev);
 /* "cuDNN 91900", or why it is not there; returns out. */
 char *sdpa_describe(struct dev *dev, char *out, size_t room);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

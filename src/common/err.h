@@ -1,9 +1,5 @@
 #pragma once
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * err - say what went wrong, once, in words a user can act on
  *
@@ -18,6 +14,18 @@ extern "C" {
  *
  * Only main() prints an err and chooses the exit status.
  */
+
+/* Around what C defines and CUDA's C++ declares, too. */
+#ifdef __cplusplus
+#define BEGIN_EXTERN_C extern "C" {
+#define END_EXTERN_C   }
+#else
+#define BEGIN_EXTERN_C
+#define END_EXTERN_C
+#endif
+
+BEGIN_EXTERN_C
+
 enum err_kind {
     ERR_NONE,
     ERR_SYSTEM,      /* a system call failed; disk, memory, permissions */
@@ -72,6 +80,4 @@ int err_allow(int ret, enum err_kind, struct err *e);
 int err_wrap(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

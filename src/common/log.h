@@ -2,9 +2,9 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "common/err.h"
+
+BEGIN_EXTERN_C
 
 /*
  * log - say something to a person, on standard error
@@ -35,6 +35,4 @@ void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_lack(const char *why);
 bool log_lacks(void);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C

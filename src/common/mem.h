@@ -4,9 +4,7 @@
 
 #include "common/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BEGIN_EXTERN_C
 
 /*
  * mem - three ways to allocate memory
@@ -85,6 +83,4 @@ void arena_take(struct arena *, void *p);
 void arena_join(struct arena *, struct arena *);
 void arena_clear(struct arena *);
 
-#ifdef __cplusplus
-}
-#endif
+END_EXTERN_C
