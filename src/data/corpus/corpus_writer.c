@@ -35,7 +35,7 @@ void corpus_writer_line(const struct corpus_writer *w, struct buf *line,
     }
 }
 
-int corpus_writer_add(struct corpus_writer *w, struct buf *lines)
+static int add_lines(struct corpus_writer *w, struct buf *lines)
 {
     if (w->fp == stdout) /* which may be a terminal */
         pager_data(lines->s, lines->len, ERR_IGNORED);
@@ -51,7 +51,7 @@ int corpus_write(struct corpus_writer *w, const struct corpus_doc *d,
                  const char *text, size_t n)
 {
     corpus_writer_line(w, &w->line, d, text, n);
-    return corpus_writer_add(w, &w->line);
+    return add_lines(w, &w->line);
 }
 
 int corpus_writer_close(struct corpus_writer *w, int ret, struct err *e)
@@ -79,8 +79,8 @@ static int write_lines(void *arg, void *place, struct err *e UNUSED)
     struct corpus_writer **const out = arg;
     struct buf *const lines = place;
 
-    return corpus_writer_add(out[0], &lines[0]) ||
-           (out[1] && corpus_writer_add(out[1], &lines[1]));
+    return add_lines(out[0], &lines[0]) ||
+           (out[1] && add_lines(out[1], &lines[1]));
 }
 
 int corpus_rewrite(const struct corpus_conf *conf, corpus_doc_fn *fn,

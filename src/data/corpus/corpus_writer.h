@@ -34,10 +34,9 @@ int corpus_writer_open(struct corpus_writer *, const char *output,
                        struct corpus_conf *, struct err *);
 int corpus_write(struct corpus_writer *, const struct corpus_doc *,
                  const char *text, size_t n);
-/* The two halves of it: append a line to others, and write these. */
+/* The line alone, appended to others. */
 void corpus_writer_line(const struct corpus_writer *, struct buf *lines,
                         const struct corpus_doc *, const char *text, size_t n);
-int corpus_writer_add(struct corpus_writer *, struct buf *lines);
 int corpus_writer_close(struct corpus_writer *, int ret, struct err *);
 
 /*

@@ -91,11 +91,6 @@ void axis_range(struct axis *a, double lo, double hi, double margin)
         a->hi = log ? a->lo * 10 : a->lo + 1;
 }
 
-double axis_place_log(const struct axis *a, double value)
-{
-    return value <= 0 ? (double)NAN : log(value / a->lo) / log(a->hi / a->lo);
-}
-
 size_t axis_widest(const struct axis *a)
 {
     size_t widest = 0;

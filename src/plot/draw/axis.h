@@ -1,5 +1,6 @@
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -70,11 +71,11 @@ void axis_thin_names(struct axis *, int most);
 
 /* 0 at the lower end of the axis, 1 at the upper end; NaN for what a
  * logarithmic axis cannot show. */
-double axis_place_log(const struct axis *, double value);
 static inline double axis_place(const struct axis *a, double value)
 {
-    return a->scale == SCALE_LOG ? axis_place_log(a, value)
-                                 : (value - a->lo) / (a->hi - a->lo);
+    if (a->scale != SCALE_LOG)
+        return (value - a->lo) / (a->hi - a->lo);
+    return value <= 0 ? (double)NAN : log(value / a->lo) / log(a->hi / a->lo);
 }
 double axis_value_at(const struct axis *, double place);
 

@@ -397,14 +397,6 @@ static int open_file(const char *path, int *fd, int64_t *size, struct err *e)
     return ret;
 }
 
-int metric_repair(const char *path, int64_t *size, struct err *e)
-{
-    AUTO(path_close) int fd = -1;
-
-    *size = 0;
-    return open_file(path, &fd, size, e);
-}
-
 int metric_append(const char *path, const char *temp,
                   const struct metric_point *p, size_t n, size_t *done,
                   struct err *e)
@@ -592,11 +584,12 @@ static int mark_files(struct buf *marks, size_t *n,
         const char *path = path_listed(&keys, i);
         size_t cuts;
         const struct rewind_cut *cut = rewind_cuts(before, keys.name[i], &cuts);
-        int64_t size;
+        AUTO(path_close) int fd = -1;
+        int64_t size = 0;
 
         /* metrics of the machine have steps of their own, and stay */
         if (strncmp(keys.name[i], "system/", 7) != 0) {
-            ret = metric_repair(path, &size, e);
+            ret = open_file(path, &fd, &size, e);
             if (cuts == 0 || cut[cuts - 1].offset < size) {
                 buf_printf(marks, "%lld %s\n", (long long)size, keys.name[i]);
                 ++*n;

@@ -90,9 +90,6 @@ int metric_append(const char *path, const char *temp,
                   const struct metric_point *, size_t n, size_t *done,
                   struct err *);
 
-/* Remove a torn last line; *size becomes the length of the file. */
-int metric_repair(const char *path, int64_t *size, struct err *);
-
 /*
  * rewind - the points that a resumed run retracted
  *

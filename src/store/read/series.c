@@ -358,7 +358,7 @@ static size_t subtract(const struct series *a, const struct series *b,
     return n;
 }
 
-int paired_runs(struct paired *p, const struct run_info *a,
+static int pair(struct paired *p, const struct run_info *a,
                 const struct run_info *b, const char *key, struct err *e)
 {
     AUTO(series_free) struct series x = { 0 }, y = { 0 };
@@ -407,7 +407,7 @@ int paired_groups(struct paired *p, const struct run_info *const *a, size_t n,
 
         if (!other)
             continue;
-        ret = paired_runs(p, a[i], other, key, e);
+        ret = pair(p, a[i], other, key, e);
         if (isfinite(p->mean))
             diff[found++] = p->mean;
     }
