@@ -36,12 +36,6 @@ static int library_type(enum dtype type)
     }
 }
 
-/* Of our b, which the library calls A. */
-static int library_type_of_b(const struct gemm *q)
-{
-    return library_type(gemm_is_fp8(q) ? DT_E4M3 : q->type);
-}
-
 /* ---- the library ------------------------------------------------------- */
 
 /* A version that the driver is too old for can be found, but not initialized;
@@ -265,14 +259,15 @@ static bool describe_problem(const struct gemm_state *p,
 {
     const struct algorithms_key *k = &problem->key;
     const uint64_t m = (uint64_t)q->m, n = (uint64_t)q->n, kk = (uint64_t)q->k;
+    const int type_b = library_type(gemm_is_fp8(q) ? DT_E4M3 : q->type);
     struct gemm shown = *q;
 
     shown.bias = aligned_alike(q->bias);
     shown.aux = aligned_alike(q->aux);
     if (p->lt.desc_create(&problem->desc, (int)k->compute, CUBLASLT_R_32F) !=
             0 ||
-        p->lt.layout_create(&problem->a, library_type_of_b(q), q->tb ? kk : n,
-                            q->tb ? n : kk, q->ldb) != 0 ||
+        p->lt.layout_create(&problem->a, type_b, q->tb ? kk : n, q->tb ? n : kk,
+                            q->ldb) != 0 ||
         p->lt.layout_create(&problem->b, (int)k->type, q->ta ? m : kk,
                             q->ta ? kk : m, q->lda) != 0 ||
         p->lt.layout_create(&problem->d, (int)k->out, n, m, q->ldd) != 0)
@@ -487,13 +482,6 @@ static void launch_plain(struct dev *dev, const struct gemm *q)
            q->tb, q->alpha, q->beta, q->scale_a, q->scale_b);
 }
 
-/* A bias of the columns is added before the one rounding. */
-static void multiply_plain(struct dev *dev, const struct gemm *q)
-{
-    WITH_OPERANDS(A, B, q->type,
-                  WITH_TYPE(D, q->out, launch_plain<A, B, D>(dev, q)))
-}
-
 /* ---- a product --------------------------------------------------------- */
 
 /* Without the library: products of 16 bits, which would be some fifty times
@@ -562,7 +550,9 @@ bool gemm(struct dev *dev, const struct gemm *q, const char *op)
     }
     if (run_by_library(dev, p, problem, q, op))
         return true;
-    multiply_plain(dev, &less);
+    /* a bias of the columns is added before the one rounding */
+    WITH_OPERANDS(A, B, q->type,
+                  WITH_TYPE(D, q->out, launch_plain<A, B, D>(dev, &less)))
     launched(dev, op);
     return !gemm_can_separate(q);
 }

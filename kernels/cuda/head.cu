@@ -294,14 +294,6 @@ static size_t lay_out_head(struct head_chunk *c, char *base, int64_t most)
                        c->gradient ? want : 0);
 }
 
-/* The logits of a chunk to the gradient of its losses, if that is wanted. */
-static void compute_losses(struct dev *dev, const struct head_chunk *c)
-{
-    WITH_TYPE(T, c->x->type, launch_cross_entropy<T>(dev, c))
-    if (c->w->fp8 && c->gradient)
-        fp8_fill(dev, &c->q.dl, c->logits, c->rows, c->ld, fabsf(c->scale));
-}
-
 extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
                           struct tensor *dx, struct tensor *dw,
                           const struct tensor *x, const struct tensor *w,
@@ -331,7 +323,10 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
     for (; c.from < N; c.from += most) {
         c.rows = N - c.from < most ? N - c.from : most;
         compute_logits(dev, &c);
-        compute_losses(dev, &c);
+        /* the logits to the gradient of their losses, if that is wanted */
+        WITH_TYPE(T, x->type, launch_cross_entropy<T>(dev, &c))
+        if (w->fp8 && c.gradient)
+            fp8_fill(dev, &c.q.dl, c.logits, c.rows, ld, fabsf(scale));
         cuda_side_begin(dev, &cuda_of(dev)->weights);
         if (dw)
             add_dw(dev, dw, &c);

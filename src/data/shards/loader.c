@@ -197,12 +197,6 @@ static struct token_range bestfit_range(struct bestfit *b,
                                  length < rest ? length : rest };
 }
 
-static void bestfit_clear(struct bestfit *b)
-{
-    FREE(b->doc, b->first);
-    *b = (struct bestfit){ 0 };
-}
-
 enum {
     PROBE = 65536, /* tokens of a shard checked when it is opened */
 };
@@ -616,9 +610,8 @@ void loader_close(struct loader *l)
     stop_thread(l);
     for (size_t i = 0; i < l->n; i++)
         shard_close(&l->shard[i]);
-    FREE(l->shard, l->start, l->want);
+    FREE(l->shard, l->start, l->want, l->bestfit.doc, l->bestfit.first);
     documents_clear(&l->docs);
-    bestfit_clear(&l->bestfit);
     free(l);
 }
 

@@ -194,14 +194,6 @@ static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
     return m->subset < SUBSETS;
 }
 
-/* List the shards that were completed before. */
-static void list_complete(struct sink *s)
-{
-    for (int i = 0; i < SUBSETS; i++)
-        for (int64_t k = 0; k < s->shard[i].number; k++)
-            add_file(s, i, k, s->conf.shard_tokens);
-}
-
 /* Continue an incomplete shard, if it has the ids that were written to it. */
 static int continue_shard(struct sink *s, int subset, struct err *e)
 {
@@ -230,7 +222,9 @@ static int load_state(struct sink *s, struct sink_state *m, struct err *e)
         return -1;
     if (parse_state(s, text.s, m)) {
         s->has_state = true;
-        list_complete(s);
+        for (int i = 0; i < SUBSETS; i++) /* those that are complete */
+            for (int64_t k = 0; k < s->shard[i].number; k++)
+                add_file(s, i, k, s->conf.shard_tokens);
         for (int i = 0; i < SUBSETS && got == 0; i++)
             if (s->shard[i].n > 0)
                 got = continue_shard(s, i, e);

@@ -481,17 +481,11 @@ static void encode_each(struct encoder *enc, const uint8_t *text,
     }
 }
 
-static void count_left_out(struct encoder *enc, const uint8_t *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        enc->left_out += enc->t->byte_id[s[i]] < 0;
-}
-
 static void encode_bpe(struct encoder *enc, const uint8_t *text, size_t n,
                        struct ids *ids)
 {
-    if (enc->t->bytes_missing)
-        count_left_out(enc, text, n);
+    for (size_t i = 0; enc->t->bytes_missing && i < n; i++)
+        enc->left_out += enc->t->byte_id[text[i]] < 0;
     (enc->cache ? encode_batches : encode_each)(enc, text, text + n, ids);
 }
 

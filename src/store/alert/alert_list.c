@@ -260,12 +260,6 @@ static void add_target(const struct alert *a, struct buf *out)
         buf_str(out, a->mail ? a->mail : "a command");
 }
 
-static void close_alert(struct alert *a)
-{
-    http_close(a->http);
-    buf_clear(&a->url);
-}
-
 /* ---- one run ------------------------------------------------------------- */
 
 static bool is_raised(const struct run_info *r, const char *key)
@@ -515,7 +509,8 @@ int alert_list_read(struct alert_list *l, struct err *e)
 void alert_list_clear(struct alert_list *l)
 {
     for (size_t i = 0; i < l->n; i++) {
-        close_alert(&l->item[i].alert);
+        http_close(l->item[i].alert.http);
+        buf_clear(&l->item[i].alert.url);
         free(l->item[i].key);
     }
     free(l->item);

@@ -115,13 +115,6 @@ static void read_gpu(const struct monitor *m, int gpu)
 
 /* ---- the thread ------------------------------------------------------- */
 
-static void open_gpus(struct monitor *m)
-{
-    while (m->n_gpus < MOST_GPUS &&
-           (m->gpu[m->n_gpus] = nvml_open(NULL, (unsigned)m->n_gpus)))
-        m->n_gpus++;
-}
-
 /* GPUs are opened here, as NVML may take a second to start. */
 static void *run_monitor(void *arg)
 {
@@ -129,8 +122,9 @@ static void *run_monitor(void *arg)
     bool opened = false;
 
     while (!clock_wait(&m->lock, &m->wake, &m->stop, m->every)) {
-        if (!opened)
-            open_gpus(m);
+        while (!opened && m->n_gpus < MOST_GPUS &&
+               (m->gpu[m->n_gpus] = nvml_open(NULL, (unsigned)m->n_gpus)))
+            m->n_gpus++;
         opened = true;
         read_process(m);
         for (int i = 0; i < m->n_gpus; i++)

@@ -312,12 +312,6 @@ static int open_outlined(struct outlined *o, const struct run_info *run,
     return rewinds_load(&o->rewinds, &o->mem, run->folder, key, run->links, e);
 }
 
-static void close_outlined(struct outlined *o)
-{
-    FREE(o->all.item, o->path, o->cache);
-    arena_clear(&o->mem);
-}
-
 /* Take the blocks of the cache and read the others. */
 static int load_blocks(struct outlined *o, struct err *e)
 {
@@ -457,6 +451,7 @@ int series_outline(struct series *s, const struct run_info *run,
     if (open_outlined(&o, run, key, e) == 0 && load_blocks(&o, e) == 0)
         ret = o.all.sorted ? make_series(s, &o, w, e)
                            : series_load(s, run, key, 0, e);
-    close_outlined(&o);
+    FREE(o.all.item, o.path, o.cache);
+    arena_clear(&o.mem);
     return ret;
 }

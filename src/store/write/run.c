@@ -226,18 +226,10 @@ static int take_over(struct run *r, const struct run_conf *c, struct err *e)
     return 0;
 }
 
-/* Those of earlier attempts. */
-static void clear_temps(const struct run *r)
-{
-    AUTO_FREE char *mine = attempt_path(r->folder, r->attempt.number);
-
-    store_clear_temps(r->folder, mine);
-}
-
 static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
 {
     AUTO(runs_free) struct runs runs = { 0 };
-    AUTO_FREE char *word = xstrdup(c->resume);
+    AUTO_FREE char *word = xstrdup(c->resume), *attempt = NULL;
     int ret;
 
     if (runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e) < 0)
@@ -256,7 +248,8 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
     r->meta.status = RUN_RUNNING;
     r->meta.end_ms = 0;
     ret = new_run_folders(r->folder, e);
-    clear_temps(r);
+    attempt = attempt_path(r->folder, r->attempt.number);
+    store_clear_temps(r->folder, attempt); /* those of earlier attempts */
     return ret;
 }
 

@@ -52,12 +52,6 @@ static bool is_shared(const char *root)
     return false;
 }
 
-static void changes_open(struct changes *c)
-{
-    *c = (struct changes){ .fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC) };
-    c->seen = c->fd >= 0;
-}
-
 /* Note whose folder it is; NULL for one with several runs. */
 static void set_owner(struct changes *c, int watch, const char *run)
 {
@@ -514,7 +508,8 @@ bool live_read(struct live *l)
 void live_open(struct live *l, const char *path, int flags)
 {
     *l = (struct live){ .path = path, .flags = flags };
-    changes_open(&l->changes);
+    l->changes.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    l->changes.seen = l->changes.fd >= 0;
     err_set(&l->problem, ERR_BUSY, "%s is still being read", path);
 }
 

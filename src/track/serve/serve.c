@@ -298,12 +298,6 @@ static void end_keeper(const struct keeper *k)
         waitpid(k->pid, NULL, 0);
 }
 
-static void announce(const struct serve *s)
-{
-    printf("%s\n", s->url); /* style: own */
-    fflush(stdout);
-}
-
 static int open_http(struct serve *s, struct err *e)
 {
     struct guard_conf guard = { .hosts = s->conf->hosts,
@@ -365,7 +359,8 @@ int serve_run(const struct serve_conf *c, struct err *e)
         for (size_t i = 0; i < c->n_stores; i++)
             wait_for_store(&s.site.store[i]);
         sig_watch();
-        announce(&s);
+        printf("%s\n", s.url); /* style: own */
+        fflush(stdout);
         while (!sig_caught())
             serve_once(&s);
         http_server_close(s.http);

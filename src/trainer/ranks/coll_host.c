@@ -519,13 +519,6 @@ static void raise_i64(void *most, const void *more, size_t n)
             x[i] = y[i];
 }
 
-static int run_sum_f64(struct coll *c, double *x, int64_t n, struct err *e)
-{
-    if (c->size <= COLL_DIRECT)
-        return sum_f64_in_order(c, x, n, e);
-    return combine_all(c, x, (size_t)n, sizeof *x, add_f64, e);
-}
-
 int coll_host_run(struct coll *c, const struct coll_request *request,
                   struct err *e)
 {
@@ -543,7 +536,10 @@ int coll_host_run(struct coll *c, const struct coll_request *request,
     case REQUEST_BCAST:
         return broadcast(c, request->out, (size_t)request->n, request->root, e);
     case REQUEST_SUM_F64:
-        return run_sum_f64(c, request->out, request->n, e);
+        return c->size <= COLL_DIRECT
+                   ? sum_f64_in_order(c, request->out, request->n, e)
+                   : combine_all(c, request->out, (size_t)request->n,
+                                 sizeof(double), add_f64, e);
     case REQUEST_MAX:
         return combine_all(c, request->out, 1, sizeof(int64_t), raise_i64, e);
     }

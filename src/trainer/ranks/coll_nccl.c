@@ -436,13 +436,6 @@ static int reduce_parts(struct coll *c, const struct tensor *acc,
     return worse(code, k->nccl.group_end());
 }
 
-static void add_own_part(struct coll *c, float *part, const struct tensor *acc)
-{
-    struct tensor to = tensor_vector(part, DT_F32, tensor_count(acc));
-
-    c->dev->ops->accum(c->dev, &to, acc);
-}
-
 /* Unless acc is to be set, it is added to the own part before the sum or, if
  * the sum is sent in bf16, after it. */
 static void nccl_reduce(struct coll *c, float *acc, float *in,
@@ -454,6 +447,7 @@ static void nccl_reduce(struct coll *c, float *acc, float *in,
     const struct tensor all = tensor_vector(in, DT_F32, n);
     struct tensor sent = sent_of(c, in, sum_at + own);
     struct tensor to = tensor_vector(acc, DT_F32, own), sum = to;
+    struct tensor part = tensor_vector(in + bounds[c->rank], DT_F32, own);
     void *stream;
 
     sent.dim[0] = n;
@@ -461,7 +455,7 @@ static void nccl_reduce(struct coll *c, float *acc, float *in,
     if (sent.data != in)
         sum = tensor_vector(k->copy + sum_at, DT_BF16, own);
     else if (!set && own && k->err.kind == ERR_NONE)
-        add_own_part(c, in + bounds[c->rank], &to);
+        c->dev->ops->accum(c->dev, &part, &to);
     stream = begin_call(c);
     if (!stream)
         return;

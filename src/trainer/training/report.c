@@ -55,13 +55,6 @@ static void write_line(void *arg, enum log_level level UNUSED, const char *line)
     run_output_printf(arg, "%s %s\n", clock_text(when, clock_wall_ms()), line);
 }
 
-static void open_logs(struct report *r)
-{
-    run_output_open(&r->log, r->run, "log.txt");
-    run_output_open(&r->messages, r->run, "gtrain.log");
-    log_sink(write_line, &r->messages);
-}
-
 static bool on_gpu(const struct engine *eng)
 {
     return strcmp(eng->dev.type->name, "cuda") == 0;
@@ -114,8 +107,11 @@ int report_open(struct report *r, struct engine *eng, const char *command,
         ret = checkpoint_begin_run(&r->run, &c, s, &claim, e);
     else
         ret = resume_run(&r->run, &c, e);
-    if (ret == 0)
-        open_logs(r);
+    if (ret == 0) {
+        run_output_open(&r->log, r->run, "log.txt");
+        run_output_open(&r->messages, r->run, "gtrain.log");
+        log_sink(write_line, &r->messages);
+    }
     if (ret == 0 && !report_is_idle(eng, resume_id && c.resume)) {
         store_config(r, eng);
         checkpoint_drop_claim(&claim);
