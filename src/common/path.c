@@ -424,16 +424,13 @@ int path_map(void **map, struct stat *st, int fd, const char *path,
 int path_open_below(const char *folder, const char *path, enum path_links links,
                     struct err *e)
 {
+    AUTO(path_close)
     const int at = links == PATH_FOLLOW_LINKS
                        ? -1
                        : open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int fd;
 
-    if (at < 0)
-        return path_open(path, links, e);
-    fd = open_at(at, path + strlen(folder) + 1, path, links, e);
-    close(at);
-    return fd;
+    return at < 0 ? path_open(path, links, e)
+                  : open_at(at, path + strlen(folder) + 1, path, links, e);
 }
 
 bool path_is_refused(const char *path, enum path_links links)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/path.h"
 #include "common/save.h"
 
 /* A step of SplitMix64, from where this process is and what time it is. */
@@ -60,22 +61,21 @@ int random_secret(char out[RANDOM_SECRET], struct err *e)
 
 static int read_secret(const char *path, char out[RANDOM_SECRET], struct err *e)
 {
+    AUTO(path_close)
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const ssize_t n = RANDOM_SECRET - 1;
     struct stat st;
-    int ret = 0;
 
     if (fd < 0)
         return err_open(e, "cannot open %s", path);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
         (st.st_mode & (S_IRWXG | S_IRWXO)))
-        ret = err_usage(e, "%s is not a file that only you can read; remove it",
-                        path);
-    else if (read(fd, out, (size_t)n) != n)
-        ret = err_usage(e, "%s is too short; remove it", path);
+        return err_usage(
+            e, "%s is not a file that only you can read; remove it", path);
+    if (read(fd, out, (size_t)n) != n)
+        return err_usage(e, "%s is too short; remove it", path);
     out[n] = '\0';
-    close(fd);
-    return ret;
+    return 0;
 }
 
 /* Write a secret to a file beside it first, since others may be reading. */

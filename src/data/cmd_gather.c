@@ -89,7 +89,7 @@ static const char *const common[] = {
     "into", "is", "it", "its", "may", "more", "must", "no", "not", "of", "on",
     "one", "only", "or", "other", "should", "so", "such", "than", "that", "the",
     "then", "there", "these", "they", "this", "to", "use", "used", "was",
-    "when", "which", "will", "with", "you", "your",
+    "when", "which", "will", "with", "you", "your", NULL,
 };
 /* clang-format on */
 
@@ -251,14 +251,6 @@ static void add_line(struct buf *paragraph, const char *at, size_t n)
     }
 }
 
-static bool is_common(const char *word)
-{
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
-        if (strcmp(word, common[i]) == 0)
-            return true;
-    return false;
-}
-
 /* What the words of a paragraph are like. */
 struct prose {
     size_t words, common, windows, repeated;
@@ -279,7 +271,7 @@ static struct prose read_words(struct gatherer *s, const char *at)
                 word[n++] = (char)tolower((unsigned char)*at);
         word[n] = '\0';
         at += *at == ' ';
-        p.common += is_common(word);
+        p.common += opt_find_word(common, word) >= 0;
         last[p.words++ % WINDOW] = hash128(word, n, 0).hi;
         if (p.words >= WINDOW) {
             uint64_t sum = 0;

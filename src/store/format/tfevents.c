@@ -601,45 +601,34 @@ static void take_event(struct protobuf in, const struct tfevents_reader *to,
 int tfevents_read(const char *path, const struct tfevents_reader *to, void *arg,
                   struct err *e)
 {
-    FILE *fp = fopen(path, "re");
-    unsigned char head[HEAD], *data = NULL;
+    AUTO(path_fclose) FILE *fp = fopen(path, "re");
+    AUTO_FREE unsigned char *data = NULL;
+    unsigned char head[HEAD];
     size_t room = 0;
     int64_t at = 0;
-    int ret = 0;
 
     if (!fp)
         return err_open(e, "cannot read %s", path);
-    while (ret == 0 && fread(head, 1, HEAD, fp) == HEAD) {
+    while (fread(head, 1, HEAD, fp) == HEAD) {
         const uint64_t n = get_le(head, 8);
 
-        if (get_le(head + 8, 4) != tfevents_crc(head, 8) || n > RECORD_MAX) {
-            ret = err_input(e,
-                            "%s: not a TensorBoard record at "
-                            "byte %lld",
-                            path, (long long)at);
-            break;
-        }
+        if (get_le(head + 8, 4) != tfevents_crc(head, 8) || n > RECORD_MAX)
+            return err_input(e, "%s: not a TensorBoard record at byte %lld",
+                             path, (long long)at);
         if (n + TAIL > room) {
             room = (size_t)n + TAIL;
             free(data);
             data = mem_alloc(room, 1, path, e);
-            if (!data) {
-                ret = -1;
-                break;
-            }
+            if (!data)
+                return -1;
         }
         if (fread(data, 1, n + TAIL, fp) != n + TAIL)
             break; /* not whole yet */
         if (get_le(data + n, 4) != tfevents_crc(data, n))
-            ret = err_input(e, "%s: wrong checksum at byte %lld", path,
-                            (long long)at);
-        else
-            take_event((struct protobuf){ data, data + n, false }, to, arg);
+            return err_input(e, "%s: wrong checksum at byte %lld", path,
+                             (long long)at);
+        take_event((struct protobuf){ data, data + n, false }, to, arg);
         at += (int64_t)n + HEAD + TAIL;
     }
-    if (ret == 0 && ferror(fp))
-        ret = err_sys(e, "cannot read %s", path);
-    free(data);
-    fclose(fp);
-    return ret;
+    return ferror(fp) ? err_sys(e, "cannot read %s", path) : 0;
 }

@@ -370,18 +370,17 @@ char *index_path(const char *of, const char *ending)
 {
     const char *own = getenv("GTRACK_CACHE");
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *absolute = store_absolute(of), *path = NULL;
+    AUTO_FREE char *absolute = store_absolute(of);
     char name[33];
 
     md5_hex(absolute, strlen(absolute), name);
     if (own && *own)
-        path = xasprintf("%s/%s%s", own, name, ending);
-    else if (!own && xdg && xdg[0] == '/')
-        path = xasprintf("%s/gtrack/%s%s", xdg, name, ending);
-    else if (!own && home && home[0] == '/')
-        path = xasprintf("%s/.cache/gtrack/%s%s", home, name, ending);
-    free(absolute);
-    return path;
+        return xasprintf("%s/%s%s", own, name, ending);
+    if (!own && xdg && xdg[0] == '/')
+        return xasprintf("%s/gtrack/%s%s", xdg, name, ending);
+    if (!own && home && home[0] == '/')
+        return xasprintf("%s/.cache/gtrack/%s%s", home, name, ending);
+    return NULL;
 }
 
 char *index_folder(const char *root)

@@ -567,13 +567,11 @@ static char *read_passed(struct buf *lines)
 static bool device_passed(struct dev *dev, const struct settings *s)
 {
     AUTO(buf_clear) struct buf lines = BUF_INIT;
-    char *path = read_passed(&lines), hash[SHA256_TEXT];
-    bool found;
+    AUTO_FREE char *path = read_passed(&lines);
+    char hash[SHA256_TEXT];
 
     hash_of(dev, s, hash);
-    found = lines.s && strstr(lines.s, hash);
-    free(path);
-    return found;
+    return path && strstr(lines.s, hash);
 }
 
 void device_passed_add(struct dev *dev, const struct settings *s, int result)

@@ -98,7 +98,7 @@ static bool fit_law(struct scaling_law *law, const struct points *p,
 /* The median error for a point that is left out. */
 static double test_law(const struct points *p)
 {
-    double *error = xcalloc(p->n, sizeof *error), median = (double)NAN;
+    AUTO_FREE double *error = xcalloc(p->n, sizeof *error);
     size_t n = 0;
 
     for (size_t i = 0; i < p->n; i++) {
@@ -108,10 +108,7 @@ static double test_law(const struct points *p)
             error[n++] = fabs(scaling_law_at(&law, p->size[i]) - p->loss[i]);
     }
     num_sort(error, n);
-    if (n > 0)
-        median = error[n / 2];
-    free(error);
-    return median;
+    return n > 0 ? error[n / 2] : (double)NAN;
 }
 
 static void find_range(struct scaling *s, const struct points *p)
