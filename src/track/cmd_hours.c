@@ -282,12 +282,9 @@ static int parse_keys(struct columns *k, const struct runs *runs, struct err *e)
 static struct table_cell key_cell(const struct column *k,
                                   const struct run_use *u)
 {
-    const char *text = k->attribute == JOB ? u->job : u->account;
-
     if (k->attribute >= 0)
         return column_cell(k, &u->run);
-    return (struct table_cell){ .type = text ? TABLE_TEXT : TABLE_NONE,
-                                .text = text };
+    return table_text_cell(k->attribute == JOB ? u->job : u->account);
 }
 
 static void add_columns(struct table *t, const struct columns *k)

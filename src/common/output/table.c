@@ -48,12 +48,15 @@ void table_none(struct table *t)
     next_cell(t, TABLE_NONE);
 }
 
+struct table_cell table_text_cell(const char *s)
+{
+    return (struct table_cell){ .type = s ? TABLE_TEXT : TABLE_NONE,
+                                .text = s };
+}
+
 void table_text(struct table *t, const char *s)
 {
-    struct table_cell *c = next_cell(t, s ? TABLE_TEXT : TABLE_NONE);
-
-    if (s)
-        c->text = arena_strdup(&t->mem, s);
+    table_add(t, table_text_cell(s));
 }
 
 void table_printf(struct table *t, const char *fmt, ...)
@@ -74,10 +77,7 @@ void table_int(struct table *t, int64_t n)
 
 void table_int_or_none(struct table *t, int64_t n)
 {
-    if (n < 0)
-        table_none(t);
-    else
-        table_int(t, n);
+    next_cell(t, n < 0 ? TABLE_NONE : TABLE_INT)->i = n;
 }
 
 void table_real(struct table *t, double x)
@@ -87,10 +87,7 @@ void table_real(struct table *t, double x)
 
 void table_real_or_none(struct table *t, double x)
 {
-    if (isnan(x))
-        table_none(t);
-    else
-        table_real(t, x);
+    next_cell(t, isnan(x) ? TABLE_NONE : TABLE_REAL)->x = x;
 }
 
 void table_time(struct table *t, int64_t wall_ms)
@@ -111,12 +108,8 @@ void table_bytes(struct table *t, int64_t n)
 void table_spread(struct table *t, double mean, double std, int64_t n,
                   double ci95)
 {
-    struct table_cell *c = next_cell(t, TABLE_SPREAD);
-
-    c->x = mean;
-    c->std = std;
-    c->i = n;
-    c->ci = ci95;
+    table_borrow(t, (struct table_cell){ TABLE_SPREAD, MARK_NONE, NULL, n, mean,
+                                         std, ci95 });
 }
 
 void table_borrow(struct table *t, struct table_cell cell)

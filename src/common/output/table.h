@@ -144,6 +144,7 @@ void table_spread(struct table *, double mean, double std, int64_t n,
  */
 void table_add(struct table *, struct table_cell);
 void table_borrow(struct table *, struct table_cell);
+struct table_cell table_text_cell(const char *);  /* borrowed; NULL: none */
 void table_mark(struct table *, enum table_mark); /* the last cell */
 
 size_t table_rows(const struct table *);

@@ -48,12 +48,6 @@ int run_value_find(const char *name, bool for_filter)
     return opt_find_word(run_value_attributes, name);
 }
 
-static struct table_cell text_cell(const char *s)
-{
-    return (struct table_cell){ .type = s ? TABLE_TEXT : TABLE_NONE,
-                                .text = s };
-}
-
 static struct table_cell time_cell(int64_t ms)
 {
     return (struct table_cell){ .type = ms ? TABLE_TIME : TABLE_NONE, .i = ms };
@@ -65,7 +59,7 @@ static struct table_cell idle_cell(const struct run_info *r)
     int64_t last = run_info_last_ms(r);
 
     if (r->status != RUN_RUNNING && r->status != RUN_STALE)
-        return text_cell(NULL);
+        return table_text_cell(NULL);
     last = r->start_ms > last ? r->start_ms : last;
     return (struct table_cell){ .type = TABLE_SECS,
                                 .x = (double)(clock_wall_ms() - last) / 1000 };
@@ -108,11 +102,11 @@ struct table_cell run_value_attribute(int attribute, const struct run_info *r)
         cell.i = r->attempts;
         return cell;
     case ATTRIBUTE_HOST:
-        return text_cell(run_info_tag(r, "gtrack.host"));
+        return table_text_cell(run_info_tag(r, "gtrack.host"));
     case ATTRIBUTE_IDLE:
         return idle_cell(r);
     default:
-        return text_cell(text[attribute]);
+        return table_text_cell(text[attribute]);
     }
 }
 
@@ -125,7 +119,7 @@ struct table_cell run_value_metric(const struct run_info *r, const char *key,
     bool known = true;
 
     if (!m)
-        return text_cell(NULL);
+        return table_text_cell(NULL);
     switch (f) {
     case FUNCTION_LAST:
         cell.x = m->last;

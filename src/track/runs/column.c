@@ -96,12 +96,6 @@ static struct table_cell metric_cell(const struct column *c,
     return cell;
 }
 
-static struct table_cell text_cell(const char *s)
-{
-    return (struct table_cell){ .type = s ? TABLE_TEXT : TABLE_NONE,
-                                .text = s };
-}
-
 static struct table_cell attribute_cell(int attribute, const struct run_info *r)
 {
     struct table_cell cell = run_value_attribute(attribute, r);
@@ -123,11 +117,11 @@ struct table_cell column_cell(const struct column *c, const struct run_info *r)
     case COLUMN_METRIC:
         return metric_cell(c, r);
     case COLUMN_PARAM:
-        return text_cell(run_info_param(r, c->key));
+        return table_text_cell(run_info_param(r, c->key));
     case COLUMN_TAG:
-        return text_cell(run_info_tag(r, c->key));
+        return table_text_cell(run_info_tag(r, c->key));
     }
-    return text_cell(NULL);
+    return table_text_cell(NULL);
 }
 
 static bool cells_equal(const struct table_cell *a, const struct table_cell *b)
