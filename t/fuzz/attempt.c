@@ -31,13 +31,14 @@ static void rewinds(const uint8_t *data, size_t n)
 
 static void records(const uint8_t *data, size_t n)
 {
-    struct unpack u = { (const char *)data, (const char *)data + n, true };
-    struct arena mem = { 0 };
+    struct unpack_keep keep = { 0 };
+    struct unpack u = { (const char *)data, (const char *)data + n, true,
+                        &keep };
     struct run_info run = { 0 };
 
-    if (unpack_run(&u, &run, &mem))
+    if (unpack_run(&u, &run))
         FUZZ_CHECK(u.at <= u.end && run.id);
-    arena_clear(&mem);
+    arena_clear(&keep.mem);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

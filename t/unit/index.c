@@ -258,6 +258,7 @@ static void test_pack(size_t n)
     for (int k = 0; k < 5; k++) {
         struct run_info one = run;
         struct buf b = BUF_INIT;
+        struct unpack_keep keep = { 0 };
         struct unpack u;
 
         one.params = pair;
@@ -271,16 +272,60 @@ static void test_pack(size_t n)
         one.n_inputs = k == 3 ? n : 0;
         one.attempts = k == 4 ? (int)n : 0;
         pack_run(&b, &one);
-        u = (struct unpack){ b.s, b.s + b.len, true };
-        ok(unpack_run(&u, &back, &mem) && u.at == u.end &&
+        u = (struct unpack){ b.s, b.s + b.len, true, &keep };
+        ok(unpack_run(&u, &back) && u.at == u.end &&
                back.n_params == one.n_params && back.n_tags == one.n_tags &&
                back.n_metrics == one.n_metrics &&
                back.n_inputs == one.n_inputs && back.attempts == one.attempts,
            "%zu %s with the shortest names are packed and unpacked", n,
            what[k]);
         buf_clear(&b);
+        arena_clear(&keep.mem);
     }
     arena_clear(&mem);
+}
+
+/* Runs that are unpacked one after the other share texts that are in the same
+ * place, however many they have. */
+static void test_share(void)
+{
+    enum { MOST = 700 };
+    static struct pair pair[MOST];
+    static char key[MOST][8];
+    struct run_info run = { .id = "a", .user = "me", .params = pair };
+    struct run_info back[4] = { 0 };
+    struct unpack_keep keep = { 0 };
+    const size_t n[] = { 2, MOST, 3, MOST };
+
+    for (size_t i = 0; i < MOST; i++) {
+        snprintf(key[i], sizeof key[i], "k%zu", i);
+        pair[i] = (struct pair){ key[i], key[i] };
+    }
+    for (size_t k = 0; k < 4; k++) {
+        struct buf b = BUF_INIT;
+        struct unpack u;
+
+        pair[1].value = k == 3 ? "other" : "same";
+        run.n_params = n[k];
+        pack_run(&b, &run);
+        u = (struct unpack){ b.s, b.s + b.len, true, &keep };
+        ok(unpack_run(&u, &back[k]), "a run of %zu parameters is unpacked",
+           n[k]);
+        buf_clear(&b);
+    }
+    for (size_t k = 0; k < 4; k++) {
+        const struct pair *p = back[k].params;
+        bool right = strcmp(p[1].value, k == 3 ? "other" : "same") == 0;
+
+        for (size_t i = 0; i < n[k]; i++)
+            right = right && strcmp(p[i].key, key[i]) == 0 &&
+                    (i == 1 || strcmp(p[i].value, key[i]) == 0);
+        ok(right, "run %zu still has its own texts", k);
+    }
+    ok(back[1].id == back[0].id &&
+           back[1].params[1].key == back[0].params[1].key,
+       "a text that the run before has in its place is not copied");
+    arena_clear(&keep.mem);
 }
 
 int main(void)
@@ -299,6 +344,7 @@ int main(void)
     snprintf(now, sizeof now, "%lld", (long long)clock_wall_ms());
     for (size_t n = 0; n < 40; n += 13)
         test_pack(n);
+    test_share();
     make();
     setenv("GT_CLOCK_MS", now, 1); /* however long that took */
     load(&runs);

@@ -80,7 +80,7 @@ static void count_key(struct differ *d, const char *key, const char *value)
         struct differ_key *k = &d->item[d->next++];
 
         k->runs++;
-        k->differs |= values_differ(k->value, value);
+        k->differs = k->differs || values_differ(k->value, value);
         return;
     }
     APPEND(d->item, d->n, d->room) =

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -222,8 +223,8 @@ void pack_run(struct buf *b, const struct run_info *r)
 
 static inline void read_bytes(struct unpack *u, void *out, size_t n)
 {
-    memset(out, 0, n);
     if (!u->good || n > (size_t)(u->end - u->at)) {
+        memset(out, 0, n);
         u->good = false;
         return;
     }
@@ -271,10 +272,21 @@ static const char *unpack_text(struct unpack *u)
     return u->good && n > 0 ? s : NULL;
 }
 
+/* A copy of a text, or that of the run before, if it had the same one here. */
+static const char *keep_text(struct unpack *u)
+{
+    const char **kept = &u->keep->text[u->keep->n++ % UNPACK_TEXTS];
+    const char *s = unpack_text(u);
+
+    if (s && (!*kept || strcmp(*kept, s) != 0))
+        *kept = arena_strdup(&u->keep->mem, s);
+    return s ? *kept : NULL;
+}
+
 static void unpack_texts(struct unpack *u, const struct texts *texts, void *to)
 {
     for (size_t i = 0; i < texts->n; i++) {
-        const char *s = unpack_text(u);
+        const char *s = keep_text(u);
 
         memcpy((char *)to + texts->at[i], &s, sizeof s);
     }
@@ -282,22 +294,22 @@ static void unpack_texts(struct unpack *u, const struct texts *texts, void *to)
 
 /* An array of elements, each of which takes at least `least` bytes; *n becomes
  * their number. */
-static void *unpack_array(struct unpack *u, struct arena *mem, size_t least,
-                          size_t size, size_t *n)
+static void *unpack_array(struct unpack *u, size_t least, size_t size,
+                          size_t *n)
 {
     *n = unpack_u32(u);
     if (!u->good || *n > (size_t)(u->end - u->at) / least) {
         u->good = false;
         *n = 0;
     }
-    return arena_alloc(mem, *n * size);
+    return arena_alloc(&u->keep->mem, *n * size);
 }
 
 enum { TEXT_LEAST = sizeof(uint32_t) }; /* the length; a NULL is that alone */
 
-static struct pair *unpack_pairs(struct unpack *u, struct arena *mem, size_t *n)
+static struct pair *unpack_pairs(struct unpack *u, size_t *n)
 {
-    struct pair *p = unpack_array(u, mem, 2 * TEXT_LEAST, sizeof *p, n);
+    struct pair *p = unpack_array(u, 2 * TEXT_LEAST, sizeof *p, n);
 
     for (size_t i = 0; i < *n; i++) {
         unpack_texts(u, &pair_texts, &p[i]);
@@ -314,33 +326,33 @@ static void unpack_attempt(struct unpack *u, struct attempt *a)
     unpack_texts(u, &attempt_texts, a);
 }
 
-bool unpack_run(struct unpack *u, struct run_info *r, struct arena *mem)
+bool unpack_run(struct unpack *u, struct run_info *r)
 {
     struct attempt *a;
     size_t n;
 
+    u->keep->n = 0;
     unpack_texts(u, &run_texts, r);
     r->status = (enum run_status)unpack_i64(u);
     r->deleted = unpack_i64(u) != 0;
     r->start_ms = unpack_i64(u);
     r->end_ms = unpack_i64(u);
-    r->params = unpack_pairs(u, mem, &r->n_params);
-    r->tags = unpack_pairs(u, mem, &r->n_tags);
-    r->metrics = unpack_array(u, mem, TEXT_LEAST + METRIC_SIZE,
-                              sizeof *r->metrics, &r->n_metrics);
+    r->params = unpack_pairs(u, &r->n_params);
+    r->tags = unpack_pairs(u, &r->n_tags);
+    r->metrics = unpack_array(u, TEXT_LEAST + METRIC_SIZE, sizeof *r->metrics,
+                              &r->n_metrics);
     for (size_t i = 0; i < r->n_metrics; i++) {
-        r->metrics[i].key = unpack_text(u);
+        r->metrics[i].key = keep_text(u);
         read_bytes(u, (char *)&r->metrics[i] + METRIC_AT, METRIC_SIZE);
         u->good = u->good && r->metrics[i].key;
     }
     r->inputs =
-        unpack_array(u, mem, 7 * TEXT_LEAST, sizeof *r->inputs, &r->n_inputs);
+        unpack_array(u, 7 * TEXT_LEAST, sizeof *r->inputs, &r->n_inputs);
     for (size_t i = 0; i < r->n_inputs; i++) {
         unpack_texts(u, &input_texts, &r->inputs[i]);
         u->good = u->good && r->inputs[i].name;
     }
-    a = unpack_array(u, mem,
-                     2 * sizeof(int64_t) + ATTEMPT_SIZE + 8 * TEXT_LEAST,
+    a = unpack_array(u, 2 * sizeof(int64_t) + ATTEMPT_SIZE + 8 * TEXT_LEAST,
                      sizeof *a, &n);
     for (size_t i = 0; i < n; i++)
         unpack_attempt(u, &a[i]);
@@ -395,22 +407,25 @@ char *index_folder(const char *root)
     return folder;
 }
 
-static bool read_file(struct index *x)
+/* It is never changed, only replaced, so it can be mapped. */
+static bool map_file(struct index *x)
 {
-    AUTO(buf_clear) struct buf b = BUF_INIT;
+    const int fd = path_open(x->path, PATH_FOLLOW_LINKS, ERR_IGNORED);
+    struct stat st;
+    void *map;
 
-    if (buf_read_file(&b, x->path, INDEX_MAX, ERR_IGNORED) < 0 ||
-        b.len < sizeof magic || memcmp(b.s, magic, sizeof magic) != 0)
+    if (path_map(&map, &st, fd, x->path, ERR_IGNORED) < 0)
         return false;
-    x->size = b.len;
-    x->data = buf_detach(&b);
-    return true;
+    x->data = map;
+    x->size = (size_t)st.st_size;
+    return x->size >= sizeof magic && x->size <= INDEX_MAX &&
+           memcmp(x->data, magic, sizeof magic) == 0;
 }
 
 /* Find the records; false if they are malformed. */
 static bool read_records(struct index *x)
 {
-    struct unpack u = { x->data + sizeof magic, x->data + x->size, true };
+    struct unpack u = { x->data + sizeof magic, x->data + x->size, true, NULL };
     size_t room = 0;
     bool sorted = true; /* mostly: index_save() gets the keys so */
 
@@ -444,7 +459,7 @@ void index_open(struct index *x, const char *root, bool all)
         .path = index_path(root, ".index"),
     };
     pthread_mutex_init(&x->lock, NULL);
-    if (!x->path || !read_file(x))
+    if (!x->path || !map_file(x))
         return;
     if (!read_records(x)) {
         free(x->slot);
@@ -473,7 +488,7 @@ static bool is_sound(const struct index *x, const struct index_slot *slot)
 }
 
 bool index_get(struct index *x, const char *key, struct run_info *run,
-               struct arena *mem)
+               struct unpack_keep *keep)
 {
     const struct index_slot *slot = find_slot(x, key);
     struct unpack u;
@@ -485,7 +500,7 @@ bool index_get(struct index *x, const char *key, struct run_info *run,
     if (!slot || !is_sound(x, slot))
         return false;
     u = (struct unpack){ x->data + slot->at, x->data + slot->at + slot->size,
-                         true };
+                         true, keep };
     unpack_text(&u);
     ended = unpack_u32(&u) != 0;
     for (int i = 0; i < 2; i++) {
@@ -501,7 +516,7 @@ bool index_get(struct index *x, const char *key, struct run_info *run,
         run->edited = ended;
         return false;
     }
-    return unpack_run(&u, run, mem);
+    return unpack_run(&u, run);
 }
 
 void index_put(struct index *x, const char *key, const struct run_info *run,
@@ -589,10 +604,10 @@ void index_save(struct index *x, char *const *keys, size_t n)
     index_write(x->path, &b);
 }
 
-void index_close(struct index *x, struct arena *mem)
+void index_close(struct index *x)
 {
     if (x->data)
-        arena_take(mem, x->data);
+        munmap(x->data, x->size);
     for (size_t i = 0; i < x->n_news; i++) {
         free(x->news[i].key);
         buf_clear(&x->news[i].record);

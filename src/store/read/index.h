@@ -45,11 +45,21 @@ void watch_add(struct watch *, const char *run, const char *path,
                enum watch_when);
 void watch_clear(struct watch *);
 
+enum { UNPACK_TEXTS = 256 };
+
+/* The memory of the runs that a thread unpacks.  Most have the same keys, so a
+ * text is copied only if it is not what the run before had in its place. */
+struct unpack_keep {
+    struct arena mem;
+    size_t n; /* texts of this run so far */
+    const char *text[UNPACK_TEXTS];
+};
+
 struct index {
     int root_fd;
     bool all;   /* look at all files, even of runs that have ended */
     char *path; /* NULL: there is no cache */
-    char *data; /* the file; strings of runs point into it */
+    char *data; /* the file, which is mapped */
     size_t size;
     struct index_slot *slot; /* in order of the keys */
     size_t n_slots;
@@ -75,14 +85,13 @@ void index_open(struct index *, const char *root, bool all);
 /* Fill in a run from the cache; false if its files have to be read.  Then
  * run->edited says whether that was only noticed because all were looked at. */
 bool index_get(struct index *, const char *key, struct run_info *,
-               struct arena *);
+               struct unpack_keep *);
 /* Without a watch, it is not known what the run is now. */
 void index_put(struct index *, const char *key, const struct run_info *,
                const struct watch *);
 /* Rewrite the cache if that is worthwhile.  `keys` has the keys of all runs. */
 void index_save(struct index *, char *const *keys, size_t n);
-/* The arena takes over the file's memory, into which runs point. */
-void index_close(struct index *, struct arena *);
+void index_close(struct index *);
 
 /* Read the files of one run (load_run.c).  Only `folder` and `links` are set
  * before; the rest is read from the files in the folder, except what depends on
@@ -93,16 +102,16 @@ void load_run(struct run_info *, struct arena *, struct watch *, int flags);
 /*
  * pack - a run as bytes, for the index
  *
- * Numbers are stored as in memory, for this machine only.  Strings keep their
- * NUL, so that what is unpacked can point at them; NULL and an empty string are
- * distinguished.  Unpacking never reads beyond the end: then `good` becomes
- * false, and everything that follows is 0 or NULL.
+ * Numbers are stored as in memory, for this machine only.  NULL and an empty
+ * string are distinguished.  Unpacking never reads beyond the end: then `good`
+ * becomes false, and everything that follows is 0 or NULL.
  */
 struct unpack {
     const char *at, *end;
     bool good;
+    struct unpack_keep *keep;
 };
 
 /* Pack what load_run() has read. */
 void pack_run(struct buf *, const struct run_info *);
-bool unpack_run(struct unpack *, struct run_info *, struct arena *);
+bool unpack_run(struct unpack *, struct run_info *);

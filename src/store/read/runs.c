@@ -2,7 +2,6 @@
 #include "store/read/runs.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,12 +255,11 @@ struct crew { /* the threads and the runs they load */
     size_t n, room;
     struct err unread; /* see struct runs */
     atomic_size_t next;
-    pthread_t caller;
 };
 
 struct worker {
     struct crew *crew;
-    struct arena mem;
+    struct unpack_keep keep;
 };
 
 static bool holds(const char *folder, const char *kind)
@@ -293,7 +291,7 @@ static bool uses_index(const struct crew *crew)
 /* Keep what was read of a run, in little more memory than its text has: what
  * was needed to read it goes. */
 static void keep_run(struct run_info *run, struct arena *read,
-                     struct arena *mem)
+                     struct unpack_keep *keep)
 {
     struct run_info kept = { .folder = run->folder,
                              .links = run->links,
@@ -301,30 +299,27 @@ static void keep_run(struct run_info *run, struct arena *read,
                              .edited = run->edited };
     AUTO(buf_clear) struct buf b = BUF_INIT;
     struct unpack u;
-    char *packed;
 
     pack_run(&b, run);
-    packed = arena_alloc(mem, b.len);
-    memcpy(packed, b.s, b.len);
-    u = (struct unpack){ packed, packed + b.len, true };
-    if (unpack_run(&u, &kept, mem)) {
+    u = (struct unpack){ b.s, b.s + b.len, true, keep };
+    if (unpack_run(&u, &kept)) {
         *run = kept;
         arena_clear(read);
     } else {
-        arena_join(mem, read);
+        arena_join(&keep->mem, read);
     }
 }
 
 static void load_one(struct crew *crew, struct load_task *task,
-                     struct arena *mem)
+                     struct unpack_keep *keep)
 {
     struct run_info *run = &task->run;
     AUTO(watch_clear) struct watch watch = WATCH_INIT;
     struct arena read = { 0 };
     bool lost = false, whole;
 
-    run->folder = arena_printf(mem, "%s/%s", crew->root, task->key);
-    if (!uses_index(crew) || !index_get(&crew->index, task->key, run, mem)) {
+    run->folder = arena_printf(&keep->mem, "%s/%s", crew->root, task->key);
+    if (!uses_index(crew) || !index_get(&crew->index, task->key, run, keep)) {
         AUTO_FREE char *meta = path_join(run->folder, STORE_META);
 
         *run = (struct run_info){ .folder = run->folder,
@@ -337,9 +332,9 @@ static void load_one(struct crew *crew, struct load_task *task,
         whole = !run->unread && !(crew->flags & LOAD_NO_METRICS);
         if (!lost && uses_index(crew) && (whole || run->edited))
             index_put(&crew->index, task->key, run, whole ? &watch : NULL);
-        keep_run(run, &read, mem);
+        keep_run(run, &read, keep);
     }
-    complete(run, mem, task->x);
+    complete(run, &keep->mem, task->x);
     if (lost && is_beginning(run))
         return;
     task->found = run->deleted
@@ -347,17 +342,13 @@ static void load_one(struct crew *crew, struct load_task *task,
                       : (crew->flags & LOAD_ONLY_DELETED) != LOAD_ONLY_DELETED;
 }
 
-/* A thread with a table of files of its own need not lock it, which saves a
- * 20th of the time. */
 static void load_tasks(void *arg)
 {
     struct worker *w = arg;
     size_t i;
 
-    if (!pthread_equal(w->crew->caller, pthread_self()))
-        unshare(CLONE_FILES);
     while ((i = atomic_fetch_add(&w->crew->next, 1)) < w->crew->n)
-        load_one(w->crew, &w->crew->task[i], &w->mem);
+        load_one(w->crew, &w->crew->task[i], &w->keep);
 }
 
 /* Use several threads, since most of the time is spent in the file system. */
@@ -367,12 +358,11 @@ static void run_tasks(struct crew *crew, struct arena *mem)
     struct worker worker[WORKERS];
     const int n = crew->n < FEW ? 1 : WORKERS;
 
-    crew->caller = pthread_self();
     for (int i = 0; i < n; i++)
         worker[i] = (struct worker){ .crew = crew };
     threads_run(load_tasks, worker, sizeof worker[0], n);
     for (int i = 0; i < n; i++)
-        arena_join(mem, &worker[i].mem);
+        arena_join(mem, &worker[i].keep.mem);
 }
 
 static bool is_wanted(const struct crew *crew, const char *id)
@@ -450,21 +440,11 @@ static void collect(struct runs *runs, struct crew *crew)
     SORT(runs->run, runs->n, by_start);
 }
 
-static void *open_index(void *arg)
-{
-    struct crew *crew = arg;
-
-    index_open(&crew->index, crew->root, crew->flags & LOAD_FRESH);
-    return NULL;
-}
-
 int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
                   int flags, struct err *e)
 {
     struct crew crew = { .root = root, .flags = flags, .ids = ids, .n_ids = n };
     AUTO(experiments_free) struct experiments all = { 0 };
-    pthread_t reader; /* the index takes as long as listing the runs */
-    const bool started = threads_start(&reader, open_index, &crew) == 0;
     int ret;
 
     crew.links = flags & LOAD_LINKS ? PATH_FOLLOW_LINKS : PATH_NO_LINKS;
@@ -473,14 +453,11 @@ int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
     for (size_t i = 0; i < all.n && ret == 0; i++)
         if (!all.item[i].deleted || (flags & LOAD_DELETED))
             add_tasks(&crew, &all.item[i]);
-    if (started)
-        pthread_join(reader, NULL);
-    else
-        open_index(&crew);
+    index_open(&crew.index, root, flags & LOAD_FRESH);
     run_tasks(&crew, &runs->mem);
     if (!ids && ret == 0)
         save_index(&crew);
-    index_close(&crew.index, &runs->mem);
+    index_close(&crew.index);
     collect(runs, &crew);
     judge_beats(runs, root);
     arena_join(&runs->mem, &all.mem); /* names of experiments */
