@@ -17,17 +17,27 @@ struct unit {
     double factor;
 };
 
+/* Where a number has no comma. */
+static locale_t c_locale(void)
+{
+    static locale_t c;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    pthread_mutex_lock(&lock);
+    if (!c)
+        c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    pthread_mutex_unlock(&lock);
+    return c;
+}
+
 /* strtod() that never accepts blanks, hexadecimal or the locale's comma. */
 static bool real_prefix(const char *s, double *x, const char **rest)
 {
-    static locale_t c_locale;
     char *end;
 
-    if (!c_locale)
-        c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (*s == '\0' || strchr(" \t\n\v\f\r", *s) || strpbrk(s, "xX"))
         return false;
-    *x = strtod_l(s, &end, c_locale);
+    *x = strtod_l(s, &end, c_locale());
     *rest = end;
     return end != s;
 }
@@ -367,21 +377,15 @@ static bool times_power(uint64_t n, int k, double *out)
 
 static double by_strtod(const char *s, const char *end)
 {
-    static locale_t c_locale;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     const size_t n = (size_t)(end - s);
     char small[128], *text = n < sizeof small ? small : malloc(n + 1);
     double x;
 
     if (!text)
         return (double)NAN;
-    pthread_mutex_lock(&lock);
-    if (!c_locale)
-        c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    pthread_mutex_unlock(&lock);
     memcpy(text, s, n);
     text[n] = '\0';
-    x = strtod_l(text, NULL, c_locale);
+    x = strtod_l(text, NULL, c_locale());
     if (text != small)
         free(text);
     return x;

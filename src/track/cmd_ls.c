@@ -69,7 +69,6 @@ static int list_runs(struct table *t, struct runs *runs, int form,
     AUTO(columns_clear) struct columns c = { 0 };
     const bool adds = text && *text == '+';
     const bool terminal = form == TABLE_ALIGNED && !all && (!text || adds);
-    int ret = 0;
 
     if (terminal)
         auto_columns_short(&c, runs, &selection);
@@ -78,13 +77,15 @@ static int list_runs(struct table *t, struct runs *runs, int form,
                           !is_document(form) ? AUTO_PROGRAM
                           : all              ? AUTO_DOCUMENT_ALL
                                              : AUTO_DOCUMENT);
-    if (text)
-        ret = columns_parse(&c, text + adds, runs, e);
-    if (ret == 0)
-        columns_fill(&c, t, runs, is_document(form));
-    if (ret == 0 && terminal)
+    if (text && columns_parse(&c, text + adds, runs, e) < 0)
+        return -1;
+    if (!is_document(form) && form != TABLE_JSON)
+        return columns_print(&c, runs, (enum table_form)form, !style.no_header,
+                             e);
+    columns_fill(&c, t, runs, is_document(form));
+    if (terminal)
         shorten_cells(t, &c);
-    return ret;
+    return table_finish(t, 0, &style, e);
 }
 
 /* Groups are sorted by what their rows show. */
@@ -99,7 +100,8 @@ static int list_groups(struct table *t, struct runs *runs, struct err *e)
         auto_columns_metrics(&metrics, runs, all);
     else if (columns_parse(&metrics, text + (*text == '+'), runs, e) < 0)
         return -1;
-    return columns_fill_groups(t, runs, group_text, &metrics, e);
+    return table_finish(
+        t, columns_fill_groups(t, runs, group_text, &metrics, e), &style, e);
 }
 
 /* Say why no run is listed. */
@@ -118,22 +120,19 @@ static int ls_main(int argc, char **argv, struct err *e)
         TABLE_INIT(group_text ? "gtrack.ls-groups/1" : "gtrack.ls/1");
     AUTO(runs_free) struct runs runs = { 0 };
     const int form = table_form(&style, e);
-    int ret = -1;
+    int ret;
 
     t.hint = "-c LIST or --csv shows them";
     if (form < 0 || track_select(&runs, &selection, argc, argv, e) < 0)
         return -1;
     if (group_text || form == TABLE_MARKDOWN || form == TABLE_LATEX)
         differ_drop_sweeps(&runs, argv, argc);
-    if ((group_text ? list_groups(&t, &runs, e)
-                    : list_runs(&t, &runs, form, e)) == 0)
-        ret = table_print(&t, &style, e);
-    if (ret == 0 && runs.n == 0)
-        explain_nothing();
-    if (ret == 0 && runs.n == 0 && must_match)
-        ret = err_set(e, ERR_SYSTEM, "no run is listed");
-    table_clear(&t);
-    return ret;
+    ret =
+        group_text ? list_groups(&t, &runs, e) : list_runs(&t, &runs, form, e);
+    if (ret < 0 || runs.n > 0)
+        return ret;
+    explain_nothing();
+    return must_match ? err_set(e, ERR_SYSTEM, "no run is listed") : 0;
 }
 
 const struct cmd cmd_ls = {

@@ -496,6 +496,23 @@ ok $? "help prints what --help prints"
 
 
 # ---- many runs ----
+seq -f 'rows/0/b%031.0f' 300 | xargs mkdir -p
+printf 'experiment_id: "0"\nname: Default\nlifecycle_stage: active\n' \
+    >rows/0/meta.yaml
+awk 'BEGIN { for (i = 1; i <= 300; i++) {
+        id = sprintf("b%031d", i)
+        print "run_id: " id "\nrun_name: n" i "\nstatus: 3\nuser_id: me" \
+            "\nlifecycle_stage: active\nexperiment_id: \"0\"\nstart_time: " i \
+            "\nend_time: " i + 9 "\nartifact_uri: a" >("rows/0/" id "/meta.yaml")
+        close("rows/0/" id "/meta.yaml")
+        print "n" i "," id >"rows.csv"
+    } }'
+g ls -r rows -c name,id --csv --no-header && cmp -s out rows.csv
+ok $? "ls of many runs prints a row for each, in their order"
+{ echo name,id && cat rows.csv; } >all.csv
+g ls -r rows -c name,id --csv && cmp -s out all.csv && g ls -r rows -c name,id &&
+    tr '\t' , <out | cmp -s - all.csv
+ok $? "ls of many runs prints one header"
 if strace -o trace true 2>err; then
     for i in 1 2 3 4 5 6; do echo step=1 x=1 | gtrack -r many log -q; done 2>err
     for names in few many; do

@@ -29,12 +29,6 @@ void table_columns(struct table *t, const char *name, ...)
     va_end(ap);
 }
 
-void table_reserve(struct table *t, size_t rows)
-{
-    t->room_cells = t->n_cells + rows * t->n_columns;
-    t->cell = xrealloc(t->cell, t->room_cells, sizeof *t->cell);
-}
-
 static struct table_cell *next_cell(struct table *t, enum table_type type)
 {
     struct table_cell *c = &APPEND(t->cell, t->n_cells, t->room_cells);

@@ -125,8 +125,6 @@ void table_column(struct table *, const char *name);
 void table_columns(struct table *, const char *name, ...)
     __attribute__((sentinel));
 
-/* Make room for so many more rows, all at once. */
-void table_reserve(struct table *, size_t rows);
 void table_none(struct table *);
 void table_text(struct table *, const char *s); /* NULL: none */
 void table_printf(struct table *, const char *fmt, ...)

@@ -75,6 +75,9 @@ void column_mark_best(const struct column *, struct table *, size_t at,
  * column. */
 void columns_fill(const struct columns *, struct table *, const struct runs *,
                   bool marks);
+/* Print the same as TSV or CSV, which several threads write. */
+int columns_print(const struct columns *, const struct runs *, enum table_form,
+                  bool header, struct err *);
 /*
  * One row for all runs with the same values in the columns that `by` lists, or
  * for all runs without it, as gtrack(1), COLUMNS, describes: the mean of each
