@@ -96,7 +96,8 @@ static void real_text(struct buf *b, double x, int places)
 /* A cell for people. */
 void table_cell_text(struct buf *b, const struct table_cell *c, int places)
 {
-    const char *plus_minus = utf8_locale() ? " ± " : " +- ";
+    const char *plus_minus =
+        c->type == TABLE_SPREAD && utf8_locale() ? " ± " : " +- ";
     char text[NUM_TEXT];
 
     switch (c->type) {

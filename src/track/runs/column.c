@@ -223,8 +223,8 @@ static void write_rows(void *arg)
 int columns_print(const struct columns *c, const struct runs *runs,
                   enum table_form form, bool header, struct err *e)
 {
-    enum { THREADS = 8, FEW = 64 };
-    const size_t n = runs->n < FEW ? 1 : THREADS;
+    enum { THREADS = 8, FEW = 256 };
+    const size_t n = runs->n < THREADS * FEW ? runs->n / FEW + 1 : THREADS;
     struct run_info *run = runs->run;
     struct rows rows[THREADS];
     int ret = 0;

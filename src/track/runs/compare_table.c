@@ -63,7 +63,7 @@ static void add_runs_as_rows(struct table *t, const struct columns *c,
 
         table_text(t, r->name);
         for (size_t j = 0; j < c->n; j++) {
-            table_add(t, column_cell(&c->item[j], r));
+            table_borrow(t, column_cell(&c->item[j], r));
             if (base && c->item[j].kind == COLUMN_METRIC)
                 add_delta(t, &c->item[j], r, base);
         }
@@ -94,7 +94,7 @@ static void add_runs_as_columns(struct table *t, const struct columns *c,
 
         table_text(t, column->title);
         for (size_t i = 0; i < runs->n; i++)
-            table_add(t, column_cell(column, &runs->run[i]));
+            table_borrow(t, column_cell(column, &runs->run[i]));
         if (column_rank(column, runs))
             table_mark_best_of_last(t, runs->n, column_rank(column, runs) > 0);
         if (!base || column->kind != COLUMN_METRIC)
