@@ -47,7 +47,9 @@ void buf_str(struct buf *b, const char *s)
 
 void buf_char(struct buf *b, char c)
 {
-    buf_add(b, &c, 1);
+    buf_room(b, 1);
+    b->s[b->len++] = c;
+    b->s[b->len] = '\0';
 }
 
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
