@@ -536,16 +536,17 @@ static bool is_read_as(struct decimal d, double x)
     return y == x;
 }
 
-/* Up to DBL_DIG digits, no two decimals are the same double.  Above a power of
- * two, doubles lie twice as far apart as below, so that the decimal above may
- * be read as this double although the nearest is not. */
-static struct decimal by_reading_back(double x)
+/* Try n digits, or more if these are too few.  Up to DBL_DIG digits, no two
+ * decimals are the same double.  Above a power of two, doubles lie twice as far
+ * apart as below, so that the decimal above may be read as this double although
+ * the nearest is not. */
+static struct decimal by_reading_back(double x, int n)
 {
     int exponent;
     const bool is_power = frexp(x, &exponent) <= 0.5;
     struct decimal d;
 
-    for (int n = x < DBL_MIN ? 1 : DBL_DIG; n < DBL_DECIMAL_DIG; n++) {
+    for (; n < DBL_DECIMAL_DIG; n++) {
         d = nearest(x, n);
         if (is_read_as(d, x))
             return d;
@@ -563,7 +564,7 @@ static struct decimal shortest(double x)
     int exponent;
     const double fraction = frexp(x, &exponent);
     /* the shift is floor((exponent - 1) * log10(2)) */
-    int k = DBL_DECIMAL_DIG - 1 - ((exponent - 1) * 78913 >> 18);
+    int k = DBL_DECIMAL_DIG - 1 - ((exponent - 1) * 78913 >> 18), n = DBL_DIG;
     long double scaled;
     double part, half, unsure;
     int64_t whole;
@@ -571,7 +572,7 @@ static struct decimal shortest(double x)
     if (x < 1e15 && x == (double)(int64_t)x)
         return (struct decimal){ (uint64_t)x, 0 };
     if (x < DBL_MIN || fraction <= 0.5 || k <= -MOST_POWER || k > MOST_POWER)
-        return by_reading_back(x);
+        return by_reading_back(x, x < DBL_MIN ? 1 : n);
     scaled = scale((long double)x, k);
     if (scaled >= scale(1, DBL_DECIMAL_DIG))
         scaled = scale((long double)x, --k);
@@ -579,7 +580,7 @@ static struct decimal shortest(double x)
     part = (double)(scaled - (long double)whole);
     half = (double)scaled / fraction * 0x1p-54;
     unsure = (double)scaled * 0x1p-63;
-    for (int64_t unit = 100; unit > 0; unit /= 10) {
+    for (int64_t unit = 100; unit > 0; unit /= 10, n++) {
         const int64_t below = unit == 100  ? whole / 100 * 100
                               : unit == 10 ? whole / 10 * 10
                                            : whole;
@@ -595,7 +596,7 @@ static struct decimal shortest(double x)
                 (uint64_t)(below + (rest > middle ? unit : 0)), -k
             };
     }
-    return by_reading_back(x);
+    return by_reading_back(x, n);
 }
 
 /* As in Python, only numbers below 1e-04 and from 1e+16 on get an exponent. */
