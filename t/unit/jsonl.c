@@ -92,6 +92,36 @@ static void lines(void)
        "a blank line has no text");
 }
 
+/* Escapes after all numbers of other characters, which are moved in place. */
+static void escapes(void)
+{
+    int bad = 0;
+
+    for (size_t gap = 0; gap < 80; gap++) {
+        struct buf line = BUF_INIT, want = BUF_INIT;
+        char *text = NULL;
+        struct err e;
+        size_t len = 0;
+
+        buf_str(&line, "{\"text\":\"");
+        for (size_t i = 0; i < 50; i++) {
+            for (size_t k = 0; k < (gap + i * i) % 80; k++) {
+                buf_char(&line, (char)('a' + (i + k) % 26));
+                buf_char(&want, (char)('a' + (i + k) % 26));
+            }
+            buf_str(&line, i % 3 ? "\\n" : "\\u00e9");
+            buf_str(&want, i % 3 ? "\n" : "\xc3\xa9");
+        }
+        buf_str(&line, "\"}");
+        bad += jsonl_row(line.s, line.len, "text", '"', NULL, &text, &len,
+                         &e) != 1 ||
+               len != want.len || memcmp(text, want.s, len) != 0;
+        buf_clear(&line);
+        buf_clear(&want);
+    }
+    ok(bad == 0, "characters between escapes are moved, however many");
+}
+
 static void replacements(void)
 {
     static const struct {
@@ -149,6 +179,7 @@ static void boundaries(void)
 int main(void)
 {
     lines();
+    escapes();
     replacements();
     boundaries();
     return done_testing();

@@ -29,30 +29,36 @@ typedef uint64_t words2 __attribute__((vector_size(16)));
 
 /* The number of bytes before the first quote, backslash or control character;
  * or 16. */
-static int plain_bytes(const char *p)
+static int plain_bytes(bytes16 v)
 {
-    bytes16 v;
-    words2 hit;
+    const words2 hit = (words2)((v == '"') | (v == '\\') | (v < 0x20));
 
-    memcpy(&v, p, sizeof v);
-    hit = (words2)((v == '"') | (v == '\\') | (v < 0x20));
     if (hit[0])
         return __builtin_ctzll(hit[0]) / 8;
     return hit[1] ? 8 + __builtin_ctzll(hit[1]) / 8 : 16;
 }
 
-/* Skip to the next quote, backslash or control character. */
-static char *skip_plain(char *at, const char *end)
+/* Move what is before the next quote, backslash or control character down to
+ * *out. */
+static char *move_plain(char **out, char *at, const char *end)
 {
     while (end - at >= 16) {
-        const int n = plain_bytes(at);
+        bytes16 v;
+        int n;
 
+        memcpy(&v, at, sizeof v);
+        n = plain_bytes(v);
+        if (n == 16 || at - *out >= 16)
+            memcpy(*out, &v, sizeof v);
+        else
+            memmove(*out, at, (size_t)n);
+        *out += n;
         at += n;
         if (n < 16)
             return at;
     }
     while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at >= 0x20)
-        at++;
+        *(*out)++ = *at++;
     return at;
 }
 
@@ -98,8 +104,11 @@ static int read_unicode(struct json_scan *s, char **out)
 
 static int read_escape(struct json_scan *s, char **out)
 {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char *found;
+    static const char meaning[256] = {
+        ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+        ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+    };
+    char c;
 
     if (s->at == s->end)
         return json_scan_fail(s, "the text ends inside a string");
@@ -107,26 +116,23 @@ static int read_escape(struct json_scan *s, char **out)
         s->at++;
         return read_unicode(s, out);
     }
-    found = memchr(from, *s->at, sizeof from - 1);
-    if (!found)
+    c = meaning[(unsigned char)*s->at];
+    if (!c)
         return json_scan_fail(s, "unknown escape");
-    *(*out)++ = to[found - from];
+    *(*out)++ = c;
     s->at++;
     return 0;
 }
 
 int json_scan_string(struct json_scan *s, char **text, size_t *len)
 {
-    char *out, *from;
+    char *out;
 
     if (s->at == s->end || *s->at != '"')
         return json_scan_fail(s, "expected a string");
-    from = out = *text = ++s->at;
+    out = *text = ++s->at;
     for (;;) {
-        s->at = skip_plain(s->at, s->end);
-        if (out != from)
-            memmove(out, from, (size_t)(s->at - from));
-        out += s->at - from;
+        s->at = move_plain(&out, s->at, s->end);
         if (s->at == s->end)
             return json_scan_fail(s, "the text ends inside a string");
         if (*s->at == '"')
@@ -136,7 +142,6 @@ int json_scan_string(struct json_scan *s, char **text, size_t *len)
         s->at++;
         if (read_escape(s, &out) < 0)
             return -1;
-        from = s->at;
     }
     s->at++;
     *len = (size_t)(out - *text);
