@@ -201,25 +201,28 @@ int32_t utf8_fold(int32_t code)
 
 size_t utf8_good(const uint8_t *s, size_t n)
 {
+    typedef uint64_t words2 __attribute__((vector_size(16)));
     size_t i = 0;
 
     while (i < n) {
         const uint64_t high = 0x8080808080808080;
-        uint64_t word[4];
+        words2 v[4];
+        uint64_t word;
         uint32_t c;
         size_t len;
 
+        while (n - i >= sizeof v) {
+            memcpy(v, s + i, sizeof v);
+            v[0] |= v[1] | v[2] | v[3];
+            if ((v[0][0] | v[0][1]) & high)
+                break;
+            i += sizeof v;
+        }
         while (n - i >= sizeof word) {
-            memcpy(word, s + i, sizeof word);
-            if ((word[0] | word[1] | word[2] | word[3]) & high)
+            memcpy(&word, s + i, sizeof word);
+            if (word & high)
                 break;
             i += sizeof word;
-        }
-        while (n - i >= 8) {
-            memcpy(word, s + i, 8);
-            if (word[0] & high)
-                break;
-            i += 8;
         }
         if (i == n)
             break;

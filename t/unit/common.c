@@ -516,9 +516,9 @@ static void bad_bytes(void)
 {
     bool found = true;
 
-    for (size_t n = 1; n <= 100; n++) {
+    for (size_t n = 1; n <= 200; n++) {
         for (size_t bad = 0; bad <= n; bad++) {
-            uint8_t text[101];
+            uint8_t text[201];
 
             memset(text, 'a', sizeof text);
             if (bad >= 40)

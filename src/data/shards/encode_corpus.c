@@ -249,6 +249,7 @@ static int encode_block(void *worker, void *place, const struct corpus_block *b,
         return err_set(e, ERR_INTERRUPTED, "interrupted");
     r->place = b->next;
     r->ids.n = 0;
+    ids_reserve(&r->ids, CORPUS_BLOCK / 2); /* enough for most blocks */
     r->n_ranges = 0;
     r->documents = 0;
     r->bad = b->bad;
