@@ -304,6 +304,31 @@ static void no_blank(void)
     buf_clear(&out);
 }
 
+/* The first line fills three quarters of a buffer; what was read after it is
+ * the beginning of the second, and fills another buffer exactly. */
+static void long_lines(void)
+{
+    static const size_t lengths[] = { 3 * CORPUS_BLOCK, CORPUS_BLOCK + 5000, 20,
+                                      50 };
+    struct buf text = BUF_INIT, want = BUF_INIT;
+
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        buf_str(&text, "{\"text\":\"");
+        buf_printf(&want, "%zu:", i + 1);
+        for (size_t k = 0; k < lengths[i] - 12; k++) {
+            buf_char(&text, "a bc "[k % 5]);
+            buf_char(&want, "a bc "[k % 5]);
+        }
+        buf_str(&text, "\"}\n");
+        buf_char(&want, '|');
+    }
+    put("long.jsonl", text.s, text.len);
+    check("what follows a long line is read if it fills a buffer exactly",
+          "long.jsonl", (struct corpus_conf){ 0 }, want.s);
+    buf_clear(&text);
+    buf_clear(&want);
+}
+
 static void damage(void)
 {
     static const char lines[] = "{\"text\":\"a\"}\n{\"text\":\n{\"x\":1}\n"
@@ -457,6 +482,7 @@ int main(void)
     parts();
     long_separators();
     no_blank();
+    long_lines();
     damage();
     shares();
     threads();

@@ -215,7 +215,7 @@ static int fill_block(struct corpus *c, struct corpus_block *b, struct err *e)
     const size_t most = b->json ? c->conf.max_line : CORPUS_PART;
     bool inside = false, start = c->at.offset == 0;
 
-    while (b->data_room < c->rest_n)
+    while (b->data_room <= c->rest_n)
         grow_block(b, SIZE_MAX / 2);
     if (c->rest_n)
         memcpy(b->data, c->rest, c->rest_n);
