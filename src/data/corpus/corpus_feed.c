@@ -209,21 +209,25 @@ static int check_start(struct corpus *c, struct corpus_block *b, struct err *e)
     return 1;
 }
 
-/* Fill a block from the open file: 1, 0 at the end of the file, or -1. */
+/* Fill a block from the open file: 1, 0 at the end of the file, or -1.  What a
+ * long line made larger is filled only if another line needs that. */
 static int fill_block(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     const size_t most = b->json ? c->conf.max_line : CORPUS_PART;
     bool inside = false, start = c->at.offset == 0;
+    size_t room = CORPUS_BLOCK;
 
     while (b->data_room <= c->rest_n)
         grow_block(b, SIZE_MAX / 2);
+    if (c->rest_n >= room)
+        room = b->data_room;
     if (c->rest_n)
         memcpy(b->data, c->rest, c->rest_n);
     b->size = c->rest_n;
     for (;;) {
         size_t end;
-        ssize_t got = source_read(c->source, b->data + b->size,
-                                  b->data_room - b->size, e);
+        ssize_t got =
+            source_read(c->source, b->data + b->size, room - b->size, e);
 
         if (got < 0)
             return end_damaged(c, b, e);
@@ -233,15 +237,17 @@ static int fill_block(struct corpus *c, struct corpus_block *b, struct err *e)
         if (start && (got = check_start(c, b, e)) <= 0)
             return (int)got;
         start = false;
-        if (b->size < b->data_room)
+        if (b->size < room)
             continue;
         end = b->json ? last_line_end(b) : find_boundary(c, b, &inside);
         if (end) {
             finish_block(c, b, end, inside);
             return 1;
         }
-        if (!grow_block(b, most) && skip_line(c, b, e) < 0)
+        if (room == b->data_room && !grow_block(b, most) &&
+            skip_line(c, b, e) < 0)
             return -1;
+        room = b->data_room;
     }
 }
 
