@@ -223,15 +223,21 @@ static struct word_key mark_of(struct word_key k)
     return (struct word_key){ k.a, k.b & UINT64_MAX >> 8 };
 }
 
+/* Zeros in huge pages, if there are any; or NULL. */
+static void *map_zeros(size_t size)
+{
+    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (map == MAP_FAILED)
+        return NULL;
+    madvise(map, size, MADV_HUGEPAGE);
+    return map;
+}
+
 struct piece_cache *piece_cache_new(void)
 {
-    struct piece_cache *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (l == MAP_FAILED)
-        return NULL;
-    madvise(l, sizeof *l, MADV_HUGEPAGE);
-    return l;
+    return map_zeros(sizeof(struct piece_cache));
 }
 
 void piece_cache_free(struct piece_cache *l)
@@ -661,10 +667,10 @@ struct encoder *encoder_new(const struct tokenizer *t,
         .clean = BUF_INIT,
     };
     encoder_flags(enc, flags);
-    if (t->kind != TOKENIZER_CHARS && cache) {
+    if (t->kind != TOKENIZER_CHARS && cache)
+        enc->phrase = map_zeros(PHRASES * sizeof *enc->phrase);
+    if (enc->phrase)
         enc->cache = cache;
-        enc->phrase = xcalloc(PHRASES, sizeof *enc->phrase);
-    }
     return enc;
 }
 
@@ -675,7 +681,9 @@ void encoder_free(struct encoder *enc)
     buf_clear(&enc->composed);
     buf_clear(&enc->spaced);
     buf_clear(&enc->clean);
-    FREE(enc->phrase, enc);
+    if (enc->phrase)
+        munmap(enc->phrase, PHRASES * sizeof *enc->phrase);
+    free(enc);
 }
 
 size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
