@@ -145,17 +145,18 @@ VEC_FN void pack_straight(enum dtype type, const int per, float *out,
                           int64_t width, const void *data, int64_t at,
                           int64_t right, int64_t rows, int64_t K)
 {
-    const int64_t size = (int64_t)dtype_size(type);
+    const int64_t whole = rows / VW * VW, left = rows - whole;
 
     for (int64_t k = 0; k < K; k += per, out += width, at += per * right) {
-        const int64_t ahead = at + (K - k > 8 * per ? 8 * per : 0) * right;
+        const bool below = k + 1 < K;
 
-        for (int64_t line = 0; line < rows; line += 16)
-            __builtin_prefetch((const char *)data + (ahead + line) * size);
-        for (int64_t i = 0; i < rows; i += VW)
-            vf_give(out, DT_F32, i,
-                    across(type, per, data, at + i, right, rows - i, k + 1 < K),
-                    rows - i);
+        for (int64_t i = 0; i < whole; i += VW)
+            vf_store(out + i,
+                     across(type, per, data, at + i, right, VW, below));
+        if (left)
+            vf_store_n(out + whole,
+                       across(type, per, data, at + whole, right, left, below),
+                       left);
     }
 }
 
