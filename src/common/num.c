@@ -17,17 +17,20 @@ struct unit {
     double factor;
 };
 
+static locale_t without_comma;
+
+static void open_locale(void)
+{
+    without_comma = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
 /* Where a number has no comma. */
 static locale_t c_locale(void)
 {
-    static locale_t c;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_mutex_lock(&lock);
-    if (!c)
-        c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    pthread_mutex_unlock(&lock);
-    return c;
+    pthread_once(&once, open_locale);
+    return without_comma;
 }
 
 /* strtod() that never accepts blanks, hexadecimal or the locale's comma. */
