@@ -222,7 +222,8 @@ static int load_state(struct sink *s, struct sink_state *m, struct err *e)
         return -1;
     if (parse_state(s, text.s, m)) {
         s->has_state = true;
-        for (int i = 0; i < SUBSETS; i++) /* those that are complete */
+        /* the shards that were completed before */
+        for (int i = 0; i < SUBSETS; i++)
             for (int64_t k = 0; k < s->shard[i].number; k++)
                 add_file(s, i, k, s->conf.shard_tokens);
         for (int i = 0; i < SUBSETS && got == 0; i++)
